@@ -1,0 +1,64 @@
+"""One finding about one place in a source file."""
+
+from dataclasses import dataclass
+
+from tritonport.rules_data import load_page
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        code: `TPnnn`; its page is `rules/diagnostics/TPnnn.md`, which gives the name, severity, effort and default hint.
+        message: one line that names the construct.
+        path: the file as the user named it.
+        line, column: of the original, from 1.
+        kernel: the kernel that the finding is about, if one.
+        hint: what to do; None stands for the page's hint.
+    """
+
+    code: str
+    message: str
+    path: str
+    line: int
+    column: int
+    kernel: str | None = None
+    hint: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The kebab-case name of the code."""
+        return load_page(self.code).name
+
+    @property
+    def severity(self) -> str:
+        """`error` (a kernel or the file was left as it was), `warning` or `info`."""
+        return load_page(self.code).severity
+
+    @property
+    def effort(self) -> str:
+        """What the rest takes by hand: `none`, `low`, `medium` or `high`."""
+        return load_page(self.code).effort
+
+    @property
+    def advice(self) -> str:
+        """What to do: the hint of this finding, else that of the page."""
+        return self.hint if self.hint is not None else load_page(self.code).hint
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order in a report: by place, then by code."""
+        return (self.path, self.line, self.column, self.code, self.message)
+
+
+class InputError(Exception):
+    """An input that cannot be used at all: unreadable, unparsable, not what was asked for. Carries the diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        found = self.diagnostic
+        return f"{found.path}:{found.line}:{found.column}: {found.code} {found.message}"
