@@ -191,7 +191,7 @@ class DiagnosticPage:
 def _parse_page(code: str, text: str) -> DiagnosticPage:
     head, mark, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not mark:
-        raise ValueError(f"rules/diagnostics/{code}.md: the page does not start with front matter between two lines '---'")
+        raise ValueError(f"rules/diagnostics/{code}.md: no front matter between two lines '---'")
     fields: dict[str, str] = {}
     for line in head.splitlines():
         key, colon, value = line.partition(":")

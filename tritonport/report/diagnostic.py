@@ -10,7 +10,7 @@ class Diagnostic:
     """One finding.
 
     Attributes:
-        code: `TPnnn`; its page is `rules/diagnostics/TPnnn.md`, which gives the name, severity, effort and default hint.
+        code: `TPnnn`; its page is `rules/diagnostics/TPnnn.md`, with its name, severity, effort and default hint.
         message: one line that names the construct.
         path: the file as the user named it.
         line, column: of the original, from 1.
