@@ -1,0 +1,144 @@
+"""One kernel with everything its compile depends on: an entry of a case's ``COMPILE_SPECS``, made complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_KEYS = frozenset(
+    {"fn", "signature", "constexprs", "attrs", "num_warps", "num_stages", "options", "expect_error", "ptx_forbid"}
+)
+DIVISIBLE_BY_16 = [["tt.divisibility", 16]]
+
+
+class SpecError(ValueError):
+    """A compile specification that does not fit its kernel; the message names the kernel and the parameter."""
+
+
+@dataclass(frozen=True)
+class CompileSpec:
+    """fn: the jitted function itself, no autotuner around it.
+
+    signature: parameter -> Triton type (``*bf16``, ``i32``, ``constexpr``). attrs: (parameter index,) -> attributes as
+    Triton's ``ASTSource`` takes them. options: backend options beside num_warps and num_stages.
+    as_launched: keep the software pipelining the source asks for (see :func:`complete`).
+    """
+
+    fn: Any
+    kernel: str
+    signature: dict[str, str]
+    constexprs: dict[str, Any]
+    attrs: dict[tuple[int, ...], Any]
+    num_warps: int = 4
+    num_stages: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+    expect_error: str | None = None
+    ptx_forbid: tuple[str, ...] = ()
+    as_launched: bool = False
+
+    @property
+    def label(self) -> str:
+        """The specialisation in a few words: ``BLOCK=1024, num_warps=8``."""
+        words = [f"{name}={_short(value)}" for name, value in self.constexprs.items()]
+        words += [f"{name}={_short(value)}" for name, value in self.options.items()]
+        if self.num_warps != 4:
+            words.append(f"num_warps={self.num_warps}")
+        return ", ".join(words)
+
+
+def _short(value: Any) -> str:
+    name = getattr(value, "__name__", None)
+    text = name if isinstance(name, str) else str(value)
+    return text if len(text) <= 24 else text[:21] + "..."
+
+
+def unwrap(fn: Any) -> tuple[Any, list[Any]]:
+    """The jitted function under its decorators, and the decorators (autotuner, heuristics), outermost first."""
+    layers = []
+    while not hasattr(fn, "arg_names") or hasattr(fn, "configs") or type(fn).__name__ == "Heuristics":
+        layers.append(fn)
+        if not hasattr(fn, "fn"):
+            raise SpecError(f"{getattr(fn, '__name__', fn)!r} is not a jitted kernel")
+        fn = fn.fn
+    return fn, layers
+
+
+def complete(entry: Mapping[str, Any], *, as_launched: bool = False) -> CompileSpec:
+    """Make one entry of ``COMPILE_SPECS`` complete.
+
+    - A constexpr the entry leaves out comes from the first autotune configuration, then from ``@triton.heuristics``
+      (called with what is known), then from the parameter's default. So does num_warps; it is 4 otherwise.
+    - attrs left out: every pointer and every integer is divisible by 16, what Triton's JIT finds for fresh tensors
+      whose sizes are multiples of 16, unless the kernel excludes the parameter from specialisation. That is the launch
+      where vector width counts; an access under a mask like ``offs < n`` is one element wide as soon as ``n`` may be
+      odd. ``attrs={}`` means no attribute at all.
+    - num_stages is 1, and pipelining hints of ``tl.range`` (num_stages, warp_specialize) are not followed: this is the
+      form a literal port is compared with. With `as_launched` the entry's num_stages (3 if absent) and the hints count.
+    """
+    unknown = set(entry) - _KEYS
+    if unknown:
+        raise SpecError(f"COMPILE_SPECS: unknown key {sorted(unknown)[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    if "fn" not in entry:
+        raise SpecError("COMPILE_SPECS: an entry without 'fn'")
+    fn, layers = unwrap(entry["fn"])
+    kernel = str(fn.__name__)
+    signature = {str(name): str(kind) for name, kind in dict(entry.get("signature", {})).items()}
+    constexprs = dict(entry.get("constexprs", {}))
+    for name in [*signature, *constexprs]:
+        if name not in fn.arg_names:
+            raise SpecError(f"{kernel} has no parameter {name!r}")
+    num_warps = entry.get("num_warps")
+
+    for layer in layers:
+        configs = getattr(layer, "configs", None)
+        if configs:
+            for name, value in configs[0].kwargs.items():
+                if name in fn.arg_names and signature.get(name, "constexpr") == "constexpr":
+                    constexprs.setdefault(name, value)
+            num_warps = configs[0].num_warps if num_warps is None else num_warps
+    for layer in layers:
+        if type(layer).__name__ == "Heuristics":
+            for name, rule in layer.values.items():
+                if name not in constexprs and signature.get(name, "constexpr") == "constexpr":
+                    try:
+                        constexprs[name] = rule(dict(constexprs))
+                    except Exception as error:
+                        message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
+                        raise SpecError(message) from error
+    for parameter in fn.params:
+        if parameter.name not in constexprs and parameter.has_default and parameter.name not in signature:
+            constexprs[parameter.name] = parameter.default
+    for name in fn.arg_names:
+        if name in constexprs:
+            if signature.setdefault(name, "constexpr") != "constexpr":
+                raise SpecError(f"{kernel}: {name!r} has the type {signature[name]!r} and a constexpr value")
+        elif name not in signature:
+            raise SpecError(f"{kernel}: no type for parameter {name!r}")
+        elif signature[name] == "constexpr":
+            raise SpecError(f"{kernel}: no value for constexpr {name!r}")
+
+    attrs = entry.get("attrs")
+    if attrs is None:
+        attrs = {
+            (parameter.num,): DIVISIBLE_BY_16
+            for parameter in fn.params
+            if re.match(r"\*|[iu]\d", signature[parameter.name])
+            and signature[parameter.name] != "i1"
+            and not parameter.do_not_specialize
+            and not parameter.do_not_specialize_on_alignment
+        }
+    return CompileSpec(
+        fn=fn,
+        kernel=kernel,
+        signature={name: signature[name] for name in fn.arg_names},
+        constexprs=constexprs,
+        attrs=dict(attrs),
+        num_warps=int(num_warps) if num_warps is not None else 4,
+        num_stages=int(entry.get("num_stages", 3)) if as_launched else 1,
+        options=dict(entry.get("options", {})),
+        expect_error=entry.get("expect_error"),
+        ptx_forbid=tuple(entry.get("ptx_forbid", ())),
+        as_launched=as_launched,
+    )
