@@ -1,0 +1,178 @@
+"""A function call in a process of its own, with a time limit.
+
+Kernels hang, compilers abort the process, cases change global state: none of that may reach the run. The processes are
+forked from a server that has torch and Triton imported and has never used them: no thread pool, no CUDA context to inherit.
+"""
+
+import contextlib
+import faulthandler
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+_PRELOAD = ("torch", "triton", "triton.experimental.gluon", "tritonport.verify.parity")
+_GRACE = 1.0
+"""Seconds that a process gets to write its stack before it is killed."""
+_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended.
+
+    Attributes:
+        value: what the function returned; None for every other end.
+        returned: whether it returned.
+        timed_out: whether the limit passed first.
+        signal: the name of the signal that ended the process, e.g. `SIGSEGV`; None where there was none.
+        error: the traceback of an exception, as text; None where there was none.
+        phase: the last thing that the function said it was doing.
+        frames: file name and line of each Python frame at a time-out or a crash, innermost first.
+        output: what the process wrote to stdout and stderr.
+        seconds: wall time.
+    """
+
+    value: Any = None
+    returned: bool = False
+    timed_out: bool = False
+    signal: str | None = None
+    error: str | None = None
+    phase: str = ""
+    frames: tuple[tuple[str, int], ...] = ()
+    output: str = ""
+    seconds: float = 0.0
+
+
+_connection: Connection | None = None
+
+
+def report_phase(phase: str) -> None:
+    """Says what this process is about to do; kept for the message about a time-out or a crash. Does nothing elsewhere."""
+    if _connection is not None:
+        _connection.send(("phase", phase))
+
+
+def _child(
+    connection: Connection, folder: str, environment: Mapping[str, str], function: Callable[..., Any], args: tuple[Any, ...]
+) -> None:
+    global _connection
+    # A group of its own: what this process starts is killed with it.
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    output = os.open(os.path.join(folder, "output"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+    stack = open(os.path.join(folder, "stack"), "w", encoding="utf-8")
+    faulthandler.enable(stack, all_threads=False)
+    faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
+    _connection = connection
+    try:
+        connection.send(("value", function(*args)))
+    except BaseException:
+        connection.send(("error", traceback.format_exc()))
+    connection.close()
+
+
+def _context() -> Any:
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(_PRELOAD))
+    return context
+
+
+def _stop(process: Any) -> None:
+    """Ends a process and everything that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGUSR1)
+        process.join(_GRACE)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
+
+
+def _read(folder: str, name: str) -> str:
+    file = Path(folder, name)
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+
+
+def run_isolated(
+    function: Callable[..., Any],
+    *args: Any,
+    timeout: float,
+    environment: Mapping[str, str] | None = None,
+    on_phase: Callable[[str], None] = lambda phase: None,
+) -> Outcome:
+    """Calls `function(*args)` in a new process.
+
+    Args:
+        function: of a module, so that it can be named in the other process; its arguments and result are pickled.
+        timeout: seconds from the start of the process.
+        environment: the environment of the process; None: that of this one.
+        on_phase: called with every phase that the function reports.
+    """
+    start = time.monotonic()
+    context = _context()
+    with tempfile.TemporaryDirectory(prefix="tritonport-") as folder:
+        ours, theirs = context.Pipe(duplex=False)
+        environment = dict(os.environ if environment is None else environment)
+        process = context.Process(target=_child, args=(theirs, folder, environment, function, args), daemon=False)
+        process.start()
+        theirs.close()
+        phase, result, timed_out = "", None, False
+        while result is None:
+            left = start + timeout - time.monotonic()
+            if left <= 0 or not ours.poll(left):
+                timed_out = True
+                break
+            try:
+                kind, value = ours.recv()
+            except EOFError:
+                break
+            if kind == "phase":
+                phase = value
+                on_phase(phase)
+            else:
+                result = (kind, value)
+        if timed_out:
+            _stop(process)
+        else:
+            process.join(_GRACE if result is not None else None)
+            if process.is_alive():
+                _stop(process)
+        ours.close()
+        code = process.exitcode
+        return Outcome(
+            value=result[1] if result is not None and result[0] == "value" else None,
+            returned=result is not None and result[0] == "value",
+            timed_out=timed_out,
+            signal=_signal_name(code) if result is None and not timed_out else None,
+            error=result[1] if result is not None and result[0] == "error" else None,
+            phase=phase,
+            frames=tuple((match["file"], int(match["line"])) for match in _FRAME.finditer(_read(folder, "stack"))),
+            output=_read(folder, "output"),
+            seconds=time.monotonic() - start,
+        )
+
+
+def _signal_name(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"exit status {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

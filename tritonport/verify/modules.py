@@ -1,0 +1,166 @@
+"""Executing a kernel file and its case under their own module names, without leaving a trace in this process.
+
+A case says `from softmax import softmax` and must get the port when the port is under test: also when the kernel file lies
+in a package, when the package's `__init__` or a sibling imports it, and when `launch` imports it late. So the text is
+substituted by an import hook that goes by the *file* of a module, and the modules of one side are in `sys.modules` only
+while that side runs.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+
+_SHARED = frozenset({"tritonport", "torch", "triton", "numpy", "__main__", "__mp_main__"})
+"""Modules and packages of which both sides use the one that is loaded."""
+
+
+@dataclass(frozen=True)
+class ModuleText:
+    """The text to execute in place of a file.
+
+    Attributes:
+        name: the name of the module, dotted in a package.
+        file: the file that the module is; its `__file__`.
+        text: what to execute.
+        code_file: the file that code objects name and `inspect` reads: it exists and holds `text`.
+    """
+
+    name: str
+    file: Path
+    text: str
+    code_file: Path
+
+
+class _TextLoader(importlib.abc.Loader):
+    def __init__(self, source: ModuleText) -> None:
+        self.source = source
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return None
+
+    def get_source(self, fullname: str) -> str:
+        return self.source.text
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.source.text, str(self.source.code_file), "exec", dont_inherit=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self.get_code(module.__name__), module.__dict__)
+
+
+class _TextFinder(importlib.abc.MetaPathFinder):
+    def __init__(self, sources: Sequence[ModuleText]) -> None:
+        self._by_name = {source.name: source for source in sources}
+        self._by_file = {os.path.realpath(source.file): source for source in sources}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        source = self._by_name.get(fullname)
+        if source is None:
+            found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if found is None or found.origin is None:
+                return None
+            source = self._by_file.get(os.path.realpath(found.origin))
+            if source is None:
+                return None
+        folder = [str(source.file.parent)] if source.file.name == "__init__.py" else None
+        return importlib.util.spec_from_file_location(
+            fullname, source.file, loader=_TextLoader(source), submodule_search_locations=folder
+        )
+
+
+def module_name(file: Path) -> tuple[str, Path]:
+    """The name under which a file is imported, and the folder that must be on `sys.path` for it.
+
+    A file in a package gets its dotted name. A file whose name is that of a module this process depends on (`copy.py`)
+    gets another one: it cannot be imported by its own name anyway.
+    """
+    root = file.parent
+    parts = [] if file.name == "__init__.py" else [file.stem.replace(".", "_")]
+    while (root / "__init__.py").is_file() and root != root.parent:
+        parts.insert(0, root.name)
+        root = root.parent
+    if parts[0] in sys.stdlib_module_names or parts[0] in _SHARED:
+        parts[0] = f"{parts[0]}_file"
+    return ".".join(parts), root
+
+
+class ModuleSpace:
+    """The modules of one side: the original's or the port's."""
+
+    def __init__(self, sources: Sequence[ModuleText], folders: Sequence[Path]) -> None:
+        """Args:
+        sources: the texts to substitute.
+        folders: what to put first on `sys.path`, in order.
+        """
+        self._finder = _TextFinder(sources)
+        self._top_names = {source.name.partition(".")[0] for source in sources}
+        # Where torch is installed, everything is a sibling of the kernel file and nothing may be loaded twice.
+        self._own_folders = {os.path.realpath(folder) for folder in folders if not (folder / "torch").is_dir()}
+        self._path = [*(str(folder) for folder in folders), *sys.path]
+        self._modules: dict[str, ModuleType] = {}
+        self._depth = 0
+
+    def _owned(self) -> dict[str, ModuleType]:
+        """The modules in `sys.modules` that belong to this side: the substituted ones, their packages, their siblings."""
+        tops: dict[str, bool] = {}
+        owned = {}
+        for name, module in list(sys.modules.items()):
+            top = name.partition(".")[0]
+            if top not in tops:
+                tops[top] = top in self._top_names or (top not in _SHARED and self._is_sibling(sys.modules.get(top)))
+            if tops[top]:
+                owned[name] = module
+        return owned
+
+    def _is_sibling(self, module: ModuleType | None) -> bool:
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str):
+            return False
+        folder, name = os.path.split(file)
+        return os.path.realpath(os.path.dirname(folder) if name == "__init__.py" else folder) in self._own_folders
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Puts this side's modules in place, and what was there before back afterwards."""
+        if self._depth:
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+            return
+        path, others = list(sys.path), self._owned()
+        for name in others:
+            del sys.modules[name]
+        sys.modules.update(self._modules)
+        sys.path[:] = self._path
+        sys.meta_path.insert(0, self._finder)
+        importlib.invalidate_caches()
+        self._depth = 1
+        try:
+            yield
+        finally:
+            self._depth = 0
+            sys.meta_path.remove(self._finder)
+            self._path = list(sys.path)
+            sys.path[:] = path
+            self._modules = self._owned()
+            for name in self._modules:
+                del sys.modules[name]
+            sys.modules.update(others)
+
+    def load(self, name: str) -> ModuleType:
+        """Imports a module of this side, or returns it where it is loaded; raises whatever its code raises."""
+        with self.active():
+            return importlib.import_module(name)
+
