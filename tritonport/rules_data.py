@@ -148,12 +148,24 @@ def _other_names() -> Mapping[str, str]:
     return MappingProxyType(names)
 
 
+_PREFIXES = ("triton.language.", "language.", "tl.")
+# Where Triton itself defines its names; kernels import from there too.
+_SUBMODULES = ("core.", "standard.", "random.")
+
+
 def find_api(name: str) -> ApiEntry | None:
-    """The row of a name under any spelling: `tl.sum`, `sum`, `triton.language.sum`, `tensor.sum`, `tl.math.exp`."""
+    """The row of a name under any spelling; None for a name that Triton does not have.
+
+    `tl.sum`, `sum`, `triton.language.sum`, `tl.standard.sum`, `tl.math.exp`, `tensor.sum`; everything below `tl.extra`
+    (libdevice) has the row of `tl.extra`.
+    """
     table = load_api()
-    for prefix in ("triton.language.", "language.", "tl."):
+    for prefix in _PREFIXES:
         if name.startswith(prefix):
-            name = "tl." + name.removeprefix(prefix)
+            name = name.removeprefix(prefix)
+            for submodule in _SUBMODULES:
+                name = name.removeprefix(submodule)
+            name = "tl.extra" if name.startswith("extra.") else f"tl.{name}"
             break
     for candidate in (name, f"tl.{name}"):
         if candidate in table:
@@ -246,15 +258,20 @@ class TargetFacts:
 
     Attributes:
         name: `sm_90`.
-        title: the family, e.g. `Hopper`.
+        title: the family and a part of it, e.g. `Hopper (H100, H200)`.
         capability: the compute capability times ten.
         warp_size: lanes of a warp.
+        shared_memory: the most that one CTA can have, bytes (CUDA C++ Programming Guide, "Technical Specifications per
+            Compute Capability").
+        processors: streaming multiprocessors of the full part.
     """
 
     name: str
     title: str
     capability: int
     warp_size: int
+    shared_memory: int
+    processors: int
 
 
 @cache

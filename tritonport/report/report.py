@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tritonport.report.diagnostic import Diagnostic
 from tritonport.report.exit_codes import DONE, FINDINGS, diagnostic_exit_code, worst_exit_code
@@ -49,10 +49,17 @@ class FileReport:
 
 @dataclass
 class Report:
-    """The files of a run, in order. With `check`, a file that would change is a finding."""
+    """The files of a run, in order.
+
+    Attributes:
+        files: one report per file.
+        check: a file that would change is a finding.
+        dry: the run only says what it would do.
+    """
 
     files: list[FileReport] = field(default_factory=list)
     check: bool = False
+    dry: bool = False
 
     def add(self, file: FileReport) -> None:
         """Take one more file in."""
@@ -82,6 +89,14 @@ class Report:
         for (code, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             yield count, code, name
 
+    def only_errors(self) -> "Report":
+        """The same report with nothing but its errors."""
+        files = [
+            replace(file, diagnostics=tuple(one for one in file.diagnostics if one.severity == "error"))
+            for file in self.files
+        ]
+        return replace(self, files=files)
+
     @property
     def exit_code(self) -> int:
         """The worst of 2 > 1 > 3 > 0 over the files."""
@@ -94,8 +109,8 @@ class Report:
         """One line for a person: `3 kernels converted, 1 left as it was, in 2 files`."""
         parts = []
         for status, words in (
-            ("converted", "would be converted" if self.check else "converted"),
-            ("left", "left as it was"),
+            ("converted", "would be converted" if self.dry else "converted"),
+            ("left", "left as " + ("it is" if self.dry else "it was")),
             ("already", "already Gluon"),
             ("skipped", "not asked for"),
         ):

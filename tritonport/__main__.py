@@ -1,0 +1,5 @@
+"""`python -m tritonport` is the `tritonport` command."""
+
+from tritonport.cli import main
+
+main()

@@ -1,0 +1,112 @@
+"""What `convert` and `check` share: from flags to a request, and the usage errors that only they can make."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from tritonport.cli import _options as options
+from tritonport.cli._options import STDIN, RunFlags
+from tritonport.config import Config
+
+if TYPE_CHECKING:
+    from tritonport.run.deliver import Destination
+    from tritonport.run.request import Outcome, Request
+
+
+def request_from(paths: tuple[str, ...], config: Config, flags: RunFlags, out_dir: str | None = None) -> "Request":
+    """The request that flags and settings make; reads standard input where a path is `-`."""
+    from tritonport.convert import ConvertOptions
+    from tritonport.run.request import Request
+
+    jobs = flags.jobs if flags.jobs is not None else config.jobs
+    return Request(
+        paths=paths,
+        options=ConvertOptions(
+            triton=options.chosen_triton(flags.triton, config),
+            target=options.chosen_target(flags.target, config),
+            kernels=frozenset(flags.kernels) if flags.kernels else None,
+        ),
+        selection=options.chosen_selection(flags.select, flags.ignore, config),
+        exclude=config.exclude or (),
+        output=Path(out_dir) if out_dir is not None else None,
+        stdin=sys.stdin.buffer.read() if STDIN in paths else b"",
+        stdin_path=flags.stdin_filename or "<stdin>",
+        jobs=1 if jobs is None else jobs,
+    )
+
+
+def convert_all(request: "Request", flags: RunFlags) -> "list[Outcome]":
+    """Run a request with progress on standard error; with `-v`, show what internal errors looked like."""
+    from tritonport.run.progress import ProgressLine
+    from tritonport.run.request import run
+
+    progress = ProgressLine(flags.quiet)
+    outcomes = run(request, progress)
+    progress.clear()
+    if flags.verbose:
+        for one in outcomes:
+            if one.result.traceback:
+                click.echo(f"{one.result.report.path}:\n{one.result.traceback}", err=True)
+    return outcomes
+
+
+def checked_destination(
+    paths: tuple[str, ...], output: str | None, out_dir: str | None, write: bool, diff: bool, check: bool
+) -> "Destination":
+    """Where the results go; raises click.UsageError for flags that contradict each other or the paths."""
+    from tritonport.run.deliver import Destination
+
+    asked = {"-o": output is not None, "--out-dir": out_dir is not None, "-w": write, "--diff/--check": diff or check}
+    given = [flag for flag, is_set in asked.items() if is_set]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other.")
+    several = len(paths) > 1 or any(os.path.isdir(path) for path in paths)
+    if output is not None and several:
+        raise click.UsageError("-o takes the result of one file; use --out-dir or -w for several.")
+    if not given and several:
+        raise click.UsageError("Several files: say where the results go with --out-dir, -w, --diff or --check.")
+    if STDIN in paths and (write or out_dir is not None):
+        raise click.UsageError("The text on standard input has no file: -w and --out-dir cannot be used with it.")
+    if out_dir is not None:
+        _check_collisions(paths, Path(out_dir))
+    return Destination(
+        file=Path(output) if output is not None and output != STDIN else None,
+        directory=Path(out_dir) if out_dir is not None else None,
+        in_place=write,
+        diff=diff,
+        nothing=check and not diff,
+    )
+
+
+def _check_collisions(paths: tuple[str, ...], out_dir: Path) -> None:
+    from tritonport.run.paths import find_inputs
+
+    taken: dict[Path, str] = {}
+    for one in find_inputs(paths, output=out_dir):
+        other = taken.setdefault(one.relative, one.path)
+        if other != one.path:
+            raise click.UsageError(f"--out-dir: {other} and {one.path} would both be written to {one.relative}.")
+
+
+def writer(stdout: BinaryIO) -> Callable[[bytes], object]:
+    """What writes bytes to standard output."""
+    return stdout.write
+
+
+def show_diff(stdout: BinaryIO) -> Callable[[bytes], object]:
+    """A writer for diffs: in colour where standard output is a terminal."""
+    if not stdout.isatty() or os.environ.get("NO_COLOR"):
+        return writer(stdout)
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+
+    def write(data: bytes) -> None:
+        for line in data.decode().splitlines(keepends=True):
+            bold = line.startswith(("+++ ", "--- "))
+            colour = None if bold else colours.get(line[:1])
+            click.echo(click.style(line, fg=colour, bold=bold), nl=False)
+
+    return write

@@ -1,0 +1,34 @@
+"""`tritonport check`: what `convert` would do, and why not more."""
+
+import click
+
+from tritonport.cli import _options as options
+from tritonport.cli._convert import convert_all, request_from
+from tritonport.cli._options import RunFlags
+from tritonport.cli._report import print_report, write_report
+
+
+@click.command("check", short_help="What would convert, what would not and why; writes nothing.")
+@options.paths_argument
+@options.run_options
+@click.pass_context
+def check_command(ctx: click.Context, paths: tuple[str, ...], flags: RunFlags) -> None:
+    """Say of each kernel whether it would convert, and if not why. Writes nothing.
+
+    Exits with 1 where a kernel would be left as it is.
+    """
+    from tritonport.run.request import report_of
+
+    config = options.config_for(paths, flags.stdin_filename)
+    outcomes = convert_all(request_from(paths, config, flags), flags)
+    report = report_of(outcomes, dry=True)
+    print_report(
+        report,
+        flags.output_format or config.output_format or "full",
+        err=False,
+        quiet=flags.quiet,
+        kernels=not flags.quiet,
+        statistics=flags.statistics,
+    )
+    write_report(report, flags.report_file)
+    ctx.exit(report.exit_code)

@@ -1,0 +1,58 @@
+"""`tritonport convert`: Triton to Gluon, stage `literal`."""
+
+import sys
+
+import click
+
+from tritonport.cli import _options as options
+from tritonport.cli._convert import checked_destination, convert_all, request_from, show_diff, writer
+from tritonport.cli._options import RunFlags
+from tritonport.cli._report import print_report, write_report
+
+
+@click.command("convert", short_help="Triton to Gluon, as source that a person reads on.")
+@options.paths_argument
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the one result here.")
+@click.option("--out-dir", metavar="DIR", type=click.Path(file_okay=False), help="Write the results into a directory.")
+@click.option("-w", "--write", is_flag=True, help="Write each result in place of its file.")
+@click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 where something would change.")
+@options.run_options
+@click.pass_context
+def convert_command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    output: str | None,
+    out_dir: str | None,
+    write: bool,
+    diff: bool,
+    check: bool,
+    flags: RunFlags,
+) -> None:
+    """Convert the Triton kernels of files to Gluon.
+
+    The result of one file goes to standard output, or where -o, --out-dir or -w say; everything else goes to standard
+    error. A directory stands for the .py files in it, and - for standard input. A kernel that cannot be converted stays
+    as it was, with the reason; it never stops the others.
+    """
+    from tritonport.run.deliver import deliver
+    from tritonport.run.request import report_of
+
+    destination = checked_destination(paths, output, out_dir, write, diff, check)
+    config = options.config_for(paths, flags.stdin_filename)
+    request = request_from(paths, config, flags, out_dir)
+    stdout = sys.stdout.buffer
+    print_bytes = show_diff(stdout) if diff else writer(stdout)
+    outcomes = deliver(convert_all(request, flags), destination, print_bytes)
+    stdout.flush()
+    report = report_of(outcomes, check=check)
+    print_report(
+        report,
+        flags.output_format or config.output_format or "full",
+        err=True,
+        quiet=flags.quiet,
+        kernels=flags.verbose,
+        statistics=flags.statistics,
+    )
+    write_report(report, flags.report_file)
+    ctx.exit(report.exit_code)

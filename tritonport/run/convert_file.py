@@ -1,0 +1,102 @@
+"""Converting one file, whatever happens: the result is data, never an exception."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.report import Diagnostic, FileReport, InputError, KernelStatus, Selection, strip_notes
+from tritonport.run.textfile import SourceText, decode_source, read_bytes
+
+
+@dataclass(frozen=True)
+class ConvertTask:
+    """One file to convert.
+
+    Attributes:
+        path: how messages call the file.
+        file: where it is; None where the bytes are given.
+        data: the bytes of standard input.
+        explicit: the user named it, so a file without kernels is a finding.
+    """
+
+    path: str
+    options: ConvertOptions
+    selection: Selection
+    file: Path | None = None
+    data: bytes = b""
+    explicit: bool = True
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What came of one file.
+
+    Attributes:
+        report: counts and findings.
+        source: the file as it was read; None where it could not be.
+        text: the converted text; None where there is none to write (an unusable file, one without kernels in a walk).
+        has_kernels: the file defines a kernel.
+        traceback: of an internal error.
+    """
+
+    report: FileReport
+    source: SourceText | None = None
+    text: str | None = None
+    has_kernels: bool = False
+    traceback: str | None = None
+
+
+def convert_file(task: ConvertTask) -> FileResult:
+    """Read and convert one file; writes nothing."""
+    source: SourceText | None = None
+    try:
+        data = task.data if task.file is None else read_bytes(task.file, task.path)
+        # Every kernel is made by a name with "jit" in it, and parsing is what takes the time.
+        if not task.explicit and b"jit" not in data:
+            return FileResult(FileReport(task.path))
+        source = decode_source(data, task.path)
+        conversion = convert_text(source.text, path=task.path, options=task.options)
+    except InputError as error:
+        return FileResult(_unusable(task.path, error.diagnostic, source), source)
+    except Exception as error:
+        return _internal_error(task.path, error, source)
+    return _result(task, source, conversion)
+
+
+def _result(task: ConvertTask, source: SourceText, conversion: Conversion) -> FileResult:
+    found = [one for one in conversion.diagnostics if task.selection.covers(one)]
+    if not conversion.kernels and task.explicit:
+        found.append(Diagnostic("TP003", "no Triton kernel in this file", task.path, 1, 1))
+    text = conversion.text
+    if task.selection.hidden and text != source.text:
+        text = strip_notes(text, task.selection.hidden)
+    report = FileReport(
+        path=task.path,
+        kernels=tuple(KernelStatus(one.name, one.line, one.status) for one in conversion.kernels),
+        diagnostics=tuple(found),
+        changed=text != source.text,
+        source_lines=_lines(source.text, found),
+    )
+    return FileResult(report, source, text, bool(conversion.kernels))
+
+
+def _unusable(path: str, found: Diagnostic, source: SourceText | None) -> FileReport:
+    lines = _lines(source.text, [found]) if source else {}
+    return FileReport(path, diagnostics=(found,), source_lines=lines)
+
+
+def _internal_error(path: str, error: Exception, source: SourceText | None) -> FileResult:
+    import traceback
+
+    message = f"tritonport failed on this file: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    report = FileReport(path, diagnostics=(Diagnostic("TP901", message.rstrip(": "), path, 1, 1),))
+    return FileResult(report, source, traceback="".join(traceback.format_exception(error)))
+
+
+def _lines(text: str, found: list[Diagnostic]) -> dict[int, str]:
+    if not found:
+        return {}
+    # Not str.splitlines: to Python, a form feed or U+2028 does not end a line.
+    lines = re.split("\r\n|\n|\r", text)
+    return {one.line: lines[one.line - 1] for one in found if 0 < one.line <= len(lines)}
