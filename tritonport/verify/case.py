@@ -8,8 +8,8 @@ A case is a Python module: the kernel file itself, or `<stem>_case.py` beside it
     TOL                           optional: dict(atol=, rtol=, equal_nan=) for the original against `reference`
     COMPILE_SPECS                 optional: what to compile offline (fn, signature, constexprs, attrs, num_warps, ...)
     seeds                         optional: the seeds to run, in place of 0, 1, 2
-    variants()                    optional: yields dicts; a key that is a parameter of `make_inputs` is passed to it, any
-                                  other replaces that entry of its result
+    variants()                    optional: yields dicts; a key that is a parameter of `make_inputs` is passed to it,
+                                  any other replaces that entry of its result
 """
 
 import ast
@@ -33,7 +33,6 @@ PORT_MARK = "[port]"
 """Follows the path of a kernel file where a position in its converted text is meant."""
 
 _ENTRY_POINTS = ("make_inputs", "launch")
-_NOT_KERNELS = frozenset({"__pycache__", "node_modules", "site-packages", "expected", "build", "dist"})
 
 
 @dataclass(frozen=True)
@@ -162,29 +161,8 @@ def find_case(kernel_file: Path, explicit: Path | None = None) -> Path:
         return beside
     if defines_case(kernel_file):
         return kernel_file
-    message = f"no case: neither {kernel_file.name} defines make_inputs and launch, nor is there a {beside.name} beside it"
+    message = f"no case: the file does not define make_inputs and launch, and there is no {beside.name} beside it"
     raise _case_error(codes.NOT_COMPARABLE, message, kernel_file)
-
-
-def find_kernel_files(folder: Path) -> list[Path]:
-    """The kernel files under a folder that have a case, in order of their paths.
-
-    Left out: hidden folders, environments, golden outputs (`expected`), the cases themselves and what does not parse.
-    """
-    found = []
-    for file in sorted(folder.rglob("*.py")):
-        inner = file.relative_to(folder).parts[:-1]
-        if any(part.startswith(".") or part in _NOT_KERNELS for part in inner):
-            continue
-        stem = file.stem.removesuffix("_case")
-        if stem != file.stem and file.with_name(f"{stem}.py").is_file():
-            continue
-        try:
-            if case_beside(file).is_file() or defines_case(file):
-                found.append(file)
-        except InputError:
-            continue
-    return found
 
 
 def _sources(case: Path, kernel_file: Path, text: str, code_file: Path) -> tuple[list[ModuleText], list[Path]]:
@@ -206,7 +184,7 @@ def load_case(case: Path, kernel_file: Path, kernel_text: str | None = None, cod
         kernel_text: the port's text; None executes the file as it stands.
         code_file: a file that holds `kernel_text`, as tracebacks are to name it; None writes a temporary one.
 
-    Raises InputError where either raises at import (TP804) or the case does not follow the protocol (TP813), at the place.
+    Raises InputError where either raises at import (TP804) or the case does not follow the protocol (TP813).
     """
     shown = {str(kernel_file.resolve()): str(kernel_file), str(case.resolve()): str(case)}
     case, kernel_file = case.resolve(), kernel_file.resolve()
@@ -259,7 +237,7 @@ def _read_protocol(
         raise wrong("TOL", "TOL of the case is not dict(atol=, rtol=, equal_nan=)")
     specs = getattr(module, "COMPILE_SPECS", ())
     if not isinstance(specs, list | tuple) or not all(isinstance(spec, Mapping) and "fn" in spec for spec in specs):
-        raise wrong("COMPILE_SPECS", "COMPILE_SPECS of the case is not a list of dict(fn=, signature=, constexprs=, ...)")
+        raise wrong("COMPILE_SPECS", "COMPILE_SPECS of the case is not a list of dict(fn=, signature=, ...)")
     seeds = getattr(module, "seeds", None)
     if seeds is not None and not (isinstance(seeds, list | tuple | range) and all(isinstance(s, int) for s in seeds)):
         raise wrong("seeds", "seeds of the case is not a list of integers")

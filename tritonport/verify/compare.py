@@ -1,9 +1,9 @@
 """Comparing what the port computed with what the original did.
 
-Equal means equal bit for bit, except that any NaN equals any other. What is not equal is measured: the error of both sides
-against a reference in float64. The port may have at most twice the error of the original, in the maximum and in the root of
-the mean square, or half a unit in the last place of the result's type where that is more: no correctly rounded result is
-better.
+Equal means equal bit for bit, except that any NaN equals any other. What is not equal is measured: the error of both
+sides against a reference in float64. The port may have at most twice the error of the original, in the maximum and in
+the root of the mean square, or half a unit in the last place of the result's type where that is more: no correctly
+rounded result is better.
 """
 
 import math
@@ -26,7 +26,7 @@ _DEFAULT_TOLERANCE: Mapping[str, tuple[float, float]] = {
     "torch.float16": (1e-3, 1e-5),
     "torch.bfloat16": (1.6e-2, 1e-5),
 }
-"""(rtol, atol) by type, as `torch.testing.assert_close` has them; other floats: one unit in the last place, integers: 0."""
+"""(rtol, atol) by type, as `torch.testing.assert_close` has them; other floats: one unit in the last place."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,13 @@ def _ulps(a: Any, b: Any, mask: Any) -> int | None:
         return None
     ordered = []
     for tensor in (a, b):
-        bits = _bits(tensor)[mask]
-        lowest = torch.iinfo(bits.dtype).min
+        bits = _bits(tensor)[mask].long()
         # Negative floats count downwards from zero.
-        ordered.append([value if value >= 0 else lowest - value for value in bits.tolist()])
-    return max(abs(x - y) for x, y in zip(*ordered, strict=True))
+        ordered.append(torch.where(bits >= 0, bits, torch.iinfo(_BITS[a.dtype.itemsize]).min - bits))
+    if a.dtype.itemsize == 8:
+        # The distance may not fit into an int64.
+        return int((ordered[0].double() - ordered[1].double()).abs().max())
+    return int((ordered[0] - ordered[1]).abs().max())
 
 
 def equal_mask(original: Any, port: Any) -> Any:
@@ -152,7 +154,8 @@ def bitwise_equal(a: Any, b: Any) -> bool:
 
 
 def _shape(tensor: Any) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')}[{', '.join(map(str, tensor.shape))}]"
+    kind = str(tensor.dtype).removeprefix("torch.")
+    return f"{kind}[{', '.join(map(str, tensor.shape))}] on {tensor.device}"
 
 
 def _ratio_bound(original: Any, reference: Any, error: Error) -> Error:
@@ -176,8 +179,7 @@ def compare(name: str, original: Any, port: Any, reference: Any = None) -> Diffe
         return None
     original, port = _as_tensor(original), _as_tensor(port)
     if original.shape != port.shape or original.dtype != port.dtype or original.device != port.device:
-        what = f"{name} is {_shape(port)} on {port.device} by the port, {_shape(original)} on {original.device} by the original"
-        return Difference(codes.MISMATCH, what)
+        return Difference(codes.MISMATCH, f"{name} differs: port {_shape(port)}, original {_shape(original)}")
     equal = equal_mask(original, port)
     if bool(equal.all()):
         return None

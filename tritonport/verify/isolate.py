@@ -1,7 +1,8 @@
 """A function call in a process of its own, with a time limit.
 
 Kernels hang, compilers abort the process, cases change global state: none of that may reach the run. The processes are
-forked from a server that has torch and Triton imported and has never used them: no thread pool, no CUDA context to inherit.
+forked from a server that has torch and Triton imported and has never used them: no thread pool, no CUDA context to
+inherit.
 """
 
 import contextlib
@@ -57,13 +58,17 @@ _connection: Connection | None = None
 
 
 def report_phase(phase: str) -> None:
-    """Says what this process is about to do; kept for the message about a time-out or a crash. Does nothing elsewhere."""
+    """Says what this process is about to do, for the message about a time-out or a crash; does nothing elsewhere."""
     if _connection is not None:
         _connection.send(("phase", phase))
 
 
 def _child(
-    connection: Connection, folder: str, environment: Mapping[str, str], function: Callable[..., Any], args: tuple[Any, ...]
+    connection: Connection,
+    folder: str,
+    environment: Mapping[str, str],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
 ) -> None:
     global _connection
     # A group of its own: what this process starts is killed with it.
@@ -73,9 +78,8 @@ def _child(
     output = os.open(os.path.join(folder, "output"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    stack = open(os.path.join(folder, "stack"), "w", encoding="utf-8")
+    sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, "utf-8", "replace", closefd=False) for fd in (1, 2))
+    stack = os.open(os.path.join(folder, "stack"), os.O_WRONLY | os.O_CREAT, 0o600)
     faulthandler.enable(stack, all_threads=False)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
     _connection = connection

@@ -1,9 +1,9 @@
 """Executing a kernel file and its case under their own module names, without leaving a trace in this process.
 
-A case says `from softmax import softmax` and must get the port when the port is under test: also when the kernel file lies
-in a package, when the package's `__init__` or a sibling imports it, and when `launch` imports it late. So the text is
-substituted by an import hook that goes by the *file* of a module, and the modules of one side are in `sys.modules` only
-while that side runs.
+A case says `from softmax import softmax` and must get the port when the port is under test: also when the kernel file
+lies in a package, when the package's `__init__` or a sibling imports it, and when `launch` imports it late. So the text
+is substituted by an import hook that goes by the *file* of a module, and the modules of one side are in `sys.modules`
+only while that side runs.
 """
 
 import importlib
@@ -111,7 +111,7 @@ class ModuleSpace:
         self._depth = 0
 
     def _owned(self) -> dict[str, ModuleType]:
-        """The modules in `sys.modules` that belong to this side: the substituted ones, their packages, their siblings."""
+        """What in `sys.modules` belongs to this side: the substituted modules, their packages, their siblings."""
         tops: dict[str, bool] = {}
         owned = {}
         for name, module in list(sys.modules.items()):
@@ -163,4 +163,3 @@ class ModuleSpace:
         """Imports a module of this side, or returns it where it is loaded; raises whatever its code raises."""
         with self.active():
             return importlib.import_module(name)
-

@@ -45,7 +45,7 @@ def place_of(error: BaseException, files: Mapping[str, str]) -> Place | None:
         error: raised, so that it carries its traceback. Its causes and contexts are looked at too, outermost first.
         files: file names as they stand in code objects, each with the path that the user knows.
     """
-    if isinstance(error, SyntaxError) and error.filename in files and error.lineno:
+    if isinstance(error, SyntaxError) and error.filename is not None and error.filename in files and error.lineno:
         return Place(files[error.filename], error.lineno, max(error.offset or 1, 1))
     # What an emulated kernel raises names its own place: its statements are not frames of this process.
     file, line = getattr(error, "path", None), getattr(error, "line", None)

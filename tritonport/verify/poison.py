@@ -1,7 +1,7 @@
 """Memory that shows what a kernel did not write, and what it wrote or read outside of its tensors.
 
-Uninitialised allocations are filled with a pattern, and every tensor stands between two guards of the same pattern: a float
-that is never written, or read past its tensor, is NaN; a guard that changed was written past a tensor.
+Uninitialised allocations are filled with a pattern, and every tensor stands between two guards of the same pattern: a
+float that is never written, or read past its tensor, is NaN; a guard that changed was written past a tensor.
 """
 
 import weakref
@@ -44,6 +44,12 @@ def is_poison(tensor: Any) -> Any:
     return (raw == poison_byte(tensor.dtype)).all(dim=-1)
 
 
+def _plain(tensor: Any, *kinds: type) -> bool:
+    """Whether a tensor is nothing but strides over memory, and has elements."""
+    strided = type(tensor) in kinds and tensor.layout == torch.strided and not tensor.is_quantized
+    return strided and tensor.numel() > 0 and tensor.device.type != "meta"
+
+
 @dataclass(frozen=True)
 class _Guarded:
     """One guarded allocation: its bytes, where its tensors lie in them, and what it is for the reader."""
@@ -55,13 +61,12 @@ class _Guarded:
     tensor: Any
     """A weak reference to the tensor that was made for it; `None` once it is gone."""
 
-    def moved(self) -> bool:
+    def moved(self, guard: int) -> bool:
         """Whether the tensor was resized since: its new extent may reach into the guard."""
         tensor = self.tensor()
-        return tensor is not None and (
-            tensor.untyped_storage().data_ptr() == self.raw.data_ptr()
-            and tensor.storage_offset() * tensor.dtype.itemsize + tensor.numel() * tensor.dtype.itemsize > GUARD + self.size
-        )
+        if tensor is None or tensor.untyped_storage().data_ptr() != self.raw.data_ptr():
+            return False
+        return bool((tensor.storage_offset() + tensor.numel()) * tensor.dtype.itemsize > guard + self.size)
 
 
 @dataclass(frozen=True)
@@ -83,31 +88,37 @@ class Overrun:
         return f"{self.count} bytes written outside of {self.label}, the first {abs(self.distance)} bytes {side}"
 
 
-def _poisoned_bytes(size: int, byte: int, device: Any) -> Any:
-    return torch.full((size + 2 * GUARD,), byte, dtype=torch.uint8, device=device)
-
-
 class Arena:
-    """The guarded allocations of one launch."""
+    """The allocations of one launch."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: int = GUARD) -> None:
+        """Args:
+        guard: bytes before and after each tensor; 0 where out-of-bounds accesses are caught by other means.
+        """
+        self._guard = guard
         self._allocations: list[_Guarded] = []
+
+    def _bytes(self, size: int, byte: int, device: Any) -> Any:
+        return torch.full((size + 2 * self._guard,), byte, dtype=torch.uint8, device=device)
 
     def allocate(self, like: Any, label: str) -> Any:
         """An uninitialised tensor of the shape, strides, type and device of `like`, which must be dense."""
         span = sum((n - 1) * stride for n, stride in zip(like.shape, like.stride(), strict=True)) + 1
         size, byte = span * like.dtype.itemsize, poison_byte(like.dtype)
-        raw = _poisoned_bytes(size, byte, like.device)
+        raw = self._bytes(size, byte, like.device)
         tensor = torch.empty(0, dtype=like.dtype, device=like.device)
-        tensor.set_(raw.untyped_storage(), GUARD // like.dtype.itemsize, like.shape, like.stride())
+        tensor.set_(raw.untyped_storage(), self._guard // like.dtype.itemsize, like.shape, like.stride())
         self._allocations.append(_Guarded(raw, size, byte, label, weakref.ref(tensor)))
         return tensor
 
     def rehouse(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
-        """Copies of tensors between guards. Tensors that share memory share the copy's; a leaf stays a leaf with its flag.
+        """Copies of tensors between guards. Tensors that share memory share the copy's; a leaf stays a leaf.
 
-        A tensor without plain memory of its own (sparse, quantised, of a subclass, empty) is returned as it is.
+        A tensor without plain memory of its own (sparse, quantised, of a subclass, empty) is returned as it is; without
+        guards all are.
         """
+        if not self._guard:
+            return dict(tensors)
         homes: dict[int, Any] = {}
         copies: dict[int, Any] = {}
         moved = {}
@@ -115,22 +126,23 @@ class Arena:
             if id(tensor) in copies:
                 moved[path] = copies[id(tensor)]
                 continue
-            plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
-            if not plain or tensor.is_quantized or tensor.numel() == 0 or not tensor.is_leaf or tensor.device.type == "meta":
+            if not _plain(tensor, torch.Tensor, torch.nn.Parameter) or not tensor.is_leaf:
                 moved[path] = tensor
                 continue
             storage = tensor.untyped_storage()
             size = storage.nbytes()
             if storage.data_ptr() not in homes:
                 byte = poison_byte(tensor.dtype)
-                raw = _poisoned_bytes(size, byte, tensor.device)
-                raw[GUARD : GUARD + size] = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+                raw = self._bytes(size, byte, tensor.device)
+                raw[self._guard : self._guard + size] = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(
+                    storage
+                )
                 homes[storage.data_ptr()] = raw
                 # An input that the launch resizes gets memory of its own: nothing to watch there.
                 self._allocations.append(_Guarded(raw, size, byte, path, lambda: None))
             raw = homes[storage.data_ptr()]
             copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-            offset = GUARD // tensor.dtype.itemsize + tensor.storage_offset()
+            offset = self._guard // tensor.dtype.itemsize + tensor.storage_offset()
             copy.set_(raw.untyped_storage(), offset, tensor.shape, tensor.stride())
             if isinstance(tensor, torch.nn.Parameter):
                 copy = torch.nn.Parameter(copy, requires_grad=tensor.requires_grad)
@@ -141,16 +153,16 @@ class Arena:
         """What was written outside of the allocations so far."""
         found = []
         for allocation in self._allocations:
-            if allocation.moved():
+            if allocation.moved(self._guard):
                 continue
-            end = GUARD + allocation.size
-            before = (allocation.raw[:GUARD] != allocation.byte).nonzero().flatten()
+            end = self._guard + allocation.size
+            before = (allocation.raw[: self._guard] != allocation.byte).nonzero().flatten()
             after = (allocation.raw[end:] != allocation.byte).nonzero().flatten()
             count = before.numel() + after.numel()
             if after.numel():
                 found.append(Overrun(allocation.label, int(after[0]), count))
             elif before.numel():
-                found.append(Overrun(allocation.label, int(before[-1]) - GUARD, count))
+                found.append(Overrun(allocation.label, int(before[-1]) - self._guard, count))
         return found
 
 
@@ -164,9 +176,7 @@ class _Poisoned(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func._schema.name not in _UNINITIALISED or result.layout != torch.strided or result.device.type == "meta":
-            return result
-        if result.numel() == 0 or result.is_quantized or type(result) is not torch.Tensor:
+        if func._schema.name not in _UNINITIALISED or not _plain(result, torch.Tensor):
             return result
         shape = "x".join(str(extent) for extent in result.shape) or "scalar"
         label = f"{func._schema.name.removeprefix('aten::')}[{self._count}] ({str(result.dtype)[6:]}, {shape})"

@@ -72,6 +72,4 @@ def replace_inputs(inputs: Mapping[str, Any], replacement: Callable[[str, Any], 
 
 def same_memory(a: Any, b: Any) -> bool:
     """Whether two tensors are the same elements of the same memory."""
-    return bool(
-        a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
-    )
+    return bool(a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype)

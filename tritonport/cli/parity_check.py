@@ -1,0 +1,172 @@
+"""`tritonport parity-check`: original against port, from the text to the numbers."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
+
+_TIERS = ("T0", "T1", "T2", "T3")
+_FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+
+
+def _tiers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip().upper() for name in (value or "").split(",") if name.strip()))
+    unknown = [name for name in names if name not in _TIERS]
+    if unknown or (value is not None and not names):
+        wrong = unknown[0] if unknown else value
+        raise click.BadParameter(f"no tier {wrong!r}; known: {', '.join(_TIERS)}")
+    return tuple(tier for tier in _TIERS if tier in names)
+
+
+def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        seeds = tuple(int(seed) for seed in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of integers such as 0,1,2") from None
+    if any(seed < 0 for seed in seeds):
+        raise click.BadParameter("a seed is 0 or more")
+    return seeds
+
+
+def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    names = [name.strip() for item in value for name in item.split(",") if name.strip()]
+    return tuple(dict.fromkeys(TARGET.convert(name, param, ctx) for name in names))
+
+
+@click.command("parity-check")
+@paths_argument
+@click.option("--tiers", metavar="T0,T1,...", callback=_tiers, help="Tiers to run; one that cannot run then gives 3.")
+@click.option(
+    "--target",
+    "targets",
+    metavar="TARGET",
+    multiple=True,
+    callback=_targets,
+    help="Architecture for T1: sm_80, sm_90, sm_100; repeatable, or separated by commas.  [default: sm_90]",
+)
+@click.option("--case", metavar="FILE", type=click.Path(dir_okay=False), help="The case of the one PATH.")
+@click.option(
+    "--port", metavar="FILE", type=click.Path(dir_okay=False), help="The port of the one PATH, not a new one."
+)
+@click.option(
+    "--seeds", metavar="0,1,2", callback=_seeds, help="Seeds for the inputs.  [default: the case's, else 0,1,2]"
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="For a tier of a file.  [default: T0 60, T1 600, T2 60, T3 300]",
+)
+@click.option(
+    "--save-case", "save_dir", metavar="DIR", type=click.Path(file_okay=False), help="Save inputs of failures."
+)
+@click.option("--replay", metavar="FILE", type=click.Path(dir_okay=False), help="Run the inputs of a saved failure.")
+@click.option("--output-format", type=click.Choice(_FORMATS), help="How the report is written.  [default: full]")
+@click.option("--report", "report_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it as JSON too.")
+@click.option("-j", "--jobs", type=click.IntRange(min=0), help="Files at once; 0: one per core.  [default: 1]")
+@click.option("-q", "--quiet", is_flag=True, help="Only files that do not pass, and no summary.")
+@click.option("-v", "--verbose", is_flag=True, help="Notes of passing tiers too.")
+@click.pass_context
+def parity_check_command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    tiers: tuple[str, ...],
+    targets: tuple[str, ...],
+    case: str | None,
+    port: str | None,
+    seeds: tuple[int, ...] | None,
+    timeout: float | None,
+    save_dir: str | None,
+    replay: str | None,
+    output_format: str | None,
+    report_file: str | None,
+    jobs: int | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Compare kernel files with their ports: text (T0), compile (T1), CPU emulator (T2), GPU (T3).
+
+    A file is converted in memory, or compared with --port. How it is run and judged says its case: make_inputs and
+    launch in the file itself, or in <stem>_case.py beside it. In a directory, every kernel file that has a case is
+    checked.
+
+    Exit codes: 0 the parity holds; 1 it does not; 2 the input cannot be used; 3 nothing was compared.
+    """
+    from tritonport.run.paths import find_inputs
+    from tritonport.verify.parity import ParityOptions, check_files, takes_part
+    from tritonport.verify.parity_report import render_results, summary
+    from tritonport.verify.verdict import Verdict, exit_code
+
+    config = config_for(paths)
+    inputs = find_inputs(paths, config.exclude or ())
+    files = [one.path for one in inputs if one.explicit or takes_part(one.file)]
+    for flag, value in (("--case", case), ("--port", port), ("--replay", replay)):
+        if value is not None and len(files) != 1:
+            raise click.UsageError(f"{flag} takes one kernel file, not {len(files)}")
+    if replay is not None:
+        tiers = tiers or ("T2",)
+    options = ParityOptions(
+        tiers=tiers or _TIERS,
+        requested=frozenset(tiers),
+        targets=targets or (config.target or "sm_90",),
+        triton=chosen_triton(None, config),
+        case=case,
+        port=port,
+        seeds=seeds,
+        timeout=timeout,
+        save_dir=save_dir,
+        replay=replay,
+        jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
+    )
+    progress = _Progress(len(files), quiet)
+    results = check_files(files, options, progress)
+    progress.clear()
+    if report_file is not None:
+        _write(Path(report_file), render_results(results, "json"))
+    shown = [one for one in results if not quiet or one.verdict not in (Verdict.PASS, Verdict.PASS_TOLERANCE)]
+    click.echo(render_results(shown, output_format or config.output_format or "full", verbose), nl=False)
+    if not quiet:
+        click.echo(summary(results), err=True)
+    ctx.exit(exit_code(results))
+
+
+class _Progress:
+    """A line on standard error that says what is running, where that is a terminal."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self._total = total
+        self._started: dict[str, None] = {}
+        self._shown = not quiet and sys.stderr.isatty()
+
+    def __call__(self, file: str, what: str) -> None:
+        """Says that `what` runs on `file`."""
+        self._started[file] = None
+        if self._shown:
+            import shutil
+
+            width = shutil.get_terminal_size().columns - 1
+            text = f"[{len(self._started)}/{self._total}] {file}: {what}"
+            sys.stderr.write(f"\r{text[:width]:<{width}}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _write(file: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(file)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise click.FileError(str(file), str(error)) from error

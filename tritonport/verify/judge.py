@@ -1,0 +1,193 @@
+"""The verdict on one set of inputs: what the port computed, beside the original and the reference."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tritonport.verify import codes
+from tritonport.verify.case import Tolerance
+from tritonport.verify.compare import Difference, check_reference, compare
+from tritonport.verify.poison import is_poison
+from tritonport.verify.side import SideRun, Variation
+from tritonport.verify.verdict import Verdict
+
+Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one set of inputs showed.
+
+    Attributes:
+        variation: the inputs.
+        verdict: the outcome.
+        problems: (code, text) of what is wrong, worst first.
+        notes: further lines for the reader.
+        compared: how many results and changed inputs were compared.
+        differences: those that are not equal bit for bit, by name.
+    """
+
+    variation: Variation
+    verdict: Verdict
+    problems: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    compared: int = 0
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the report."""
+        return {
+            "seed": self.variation.seed,
+            "variant": self.variation.variant,
+            "verdict": self.verdict.value,
+            "compared": self.compared,
+            "differences": [
+                {
+                    "name": name,
+                    "text": found.text,
+                    "count": found.count,
+                    "total": found.total,
+                    "ulp": found.ulp,
+                    "passing_atol": found.atol,
+                    "passing_rtol": found.rtol,
+                    "port_error": None if found.port is None else [found.port.largest, found.port.rms],
+                    "original_error": None if found.original is None else [found.original.largest, found.original.rms],
+                    "tolerable": found.tolerable,
+                }
+                for name, found in self.differences.items()
+            ],
+        }
+
+
+class ReferenceMismatch(Exception):
+    """The reference returns another number of results than the launch: nothing can be compared with it."""
+
+
+def match_reference(results: Results, reference: Results) -> dict[str, Any]:
+    """The reference of each result: by name where the structures agree, else in order.
+
+    Raises ReferenceMismatch where there are more or fewer.
+    """
+    if results.keys() == reference.keys():
+        return dict(reference)
+    if len(results) != len(reference):
+        raise ReferenceMismatch(f"reference returns {_count(len(reference))}, launch {_count(len(results))}")
+    return dict(zip(results, reference.values(), strict=True))
+
+
+def _count(number: int) -> str:
+    return f"{number} result" if number == 1 else f"{number} results"
+
+
+def judge_alone(variation: Variation, port: SideRun, reference: Results, tol: Tolerance) -> RunResult:
+    """The port against the reference, where the original cannot run. Raises ReferenceMismatch."""
+    matched = match_reference(port.results, reference)
+    if not matched:
+        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, "launch returns no tensor"),))
+    wrong = [text for name, leaf in port.results.items() if (text := check_reference(name, leaf, matched[name], tol))]
+    found = tuple((codes.MISMATCH, f"{text} (port)") for text in wrong)
+    return RunResult(variation, Verdict.FAIL if wrong else Verdict.PASS_TOLERANCE, found, (), len(matched))
+
+
+def judge_run(
+    variation: Variation,
+    original: SideRun,
+    port: SideRun,
+    reference: Results | None,
+    exact: Callable[[], Results | None],
+    tol: Tolerance,
+) -> RunResult:
+    """The port against the original.
+
+    Args:
+        reference: what the original is held to, under `tol`; None where the case has none.
+        exact: computes the reference in float64; called only where something differs.
+
+    Raises ReferenceMismatch.
+    """
+    if original.results.keys() != port.results.keys():
+        text = f"the port returns {_count(len(port.results))}, the original {_count(len(original.results))}"
+        return RunResult(variation, Verdict.FAIL, ((codes.MISMATCH, text),))
+    pairs = _pairs(original, port)
+    if not any(_says_something(leaf) for leaf, _ in pairs.values()):
+        what = "writes nothing into its results" if pairs else "returns no tensor and changes none of its inputs"
+        text = f"nothing to compare: the original {what}"
+        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, text),))
+    matched = None if reference is None else match_reference(original.results, reference)
+    differences = {name: found for name, pair in pairs.items() if (found := compare(name, *pair))}
+    wrong = [] if matched is None else _wrong(original, matched, tol)
+    if wrong:
+        same = "differs from it" if differences else "computes the same"
+        text = f"the original is wrong, and the port {same}: {wrong[0]}"
+        no_measure = ((codes.NOT_COMPARABLE, text),)
+        return RunResult(variation, Verdict.NOT_COMPARABLE, no_measure, (), len(pairs), differences)
+    if differences and matched is not None:
+        best = _best_reference(original, matched, exact(), tol)
+        differences = {
+            name: compare(name, *pairs[name], best.get(name)) or found for name, found in differences.items()
+        }
+    problems = _problems(original, port, differences)
+    verdict = Verdict.FAIL if problems else Verdict.PASS_TOLERANCE if differences else Verdict.PASS
+    return RunResult(variation, verdict, problems, _notes(original, differences), len(pairs), differences)
+
+
+def _pairs(original: SideRun, port: SideRun) -> dict[str, tuple[Any, Any]]:
+    """What is compared: the results, and the inputs that either side changed."""
+    pairs = {name: (leaf, port.results[name]) for name, leaf in original.results.items()}
+    for name in (*original.mutated, *(name for name in port.mutated if name not in original.mutated)):
+        sides = [side.mutated.get(name, side.inputs.get(name)) for side in (original, port)]
+        pairs[f"input {name}"] = (sides[0], sides[1])
+    return pairs
+
+
+def _says_something(leaf: Any) -> bool:
+    if not isinstance(leaf, torch.Tensor):
+        return leaf is not None
+    return leaf.numel() > 0 and not bool(is_poison(leaf).all())
+
+
+def _wrong(original: SideRun, matched: Results, tol: Tolerance) -> list[str]:
+    return [
+        text for name, leaf in original.results.items() if (text := check_reference(name, leaf, matched[name], tol))
+    ]
+
+
+def _best_reference(original: SideRun, matched: Results, exact: Results | None, tol: Tolerance) -> Results:
+    """The reference in float64 where it agrees with the plain one, else the plain one.
+
+    A reference that depends on the type of its inputs (their epsilon, their bits) computes something else in float64.
+    """
+    if exact is None or len(exact) != len(matched):
+        return matched
+    in_double = match_reference(original.results, exact)
+    agree = all(check_reference(name, leaf, in_double[name], tol) is None for name, leaf in matched.items())
+    return in_double if agree else matched
+
+
+def _problems(original: SideRun, port: SideRun, differences: Mapping[str, Difference]) -> tuple[tuple[str, str], ...]:
+    problems = [(found.code, found.text + _hint(found)) for found in differences.values() if not found.tolerable]
+    if not original.overruns:
+        problems += [(codes.OUT_OF_BOUNDS, f"the port: {overrun}") for overrun in port.overruns]
+    return tuple(problems)
+
+
+def _hint(found: Difference) -> str:
+    if found.code != codes.MISMATCH or found.total == 0:
+        return ""
+    missing = "" if found.port is not None else "; no reference to judge the difference by"
+    return f"; {_passing(found)} would pass{missing}"
+
+
+def _passing(found: Difference) -> str:
+    tolerances = [
+        f"{key}={value:.3g}" for key, value in (("atol", found.atol), ("rtol", found.rtol)) if value is not None
+    ]
+    return " or ".join(tolerances)
+
+
+def _notes(original: SideRun, differences: Mapping[str, Difference]) -> tuple[str, ...]:
+    notes = [f"{found.text}; {_passing(found)} would pass" for found in differences.values() if found.tolerable]
+    notes += [f"the original: {overrun}" for overrun in original.overruns]
+    return tuple(notes)

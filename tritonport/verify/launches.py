@@ -1,0 +1,115 @@
+"""Watching the kernels that a launch function launches."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+_MAX_TRACE_BYTES = 2 << 30
+"""What a trace may hold; what comes after is not kept."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch.
+
+    Attributes:
+        function: the jitted function.
+        written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
+    """
+
+    function: Any
+    written: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel function."""
+        return str(self.function.fn.__name__)
+
+    @property
+    def gluon(self) -> bool:
+        """Whether it is a Gluon kernel."""
+        return bool(self.function.is_gluon())
+
+
+def definition(fn: Any) -> tuple[str, int]:
+    """The file of a jitted function and the line of its `def`."""
+    offset = next((i for i, text in enumerate(fn.raw_src) if text.lstrip().startswith("def ")), 0)
+    return fn.fn.__code__.co_filename, fn.starting_line_number + offset
+
+
+def _tensors(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
+    found = {}
+    for name, value in named.items():
+        # A descriptor stands for the tensor that it describes.
+        value = getattr(value, "base", value) if type(value).__name__ == "TensorDescriptor" else value
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+    return found
+
+
+@contextmanager
+def recorded_launches(*, trace: bool = False, synchronize: Callable[[], None] = lambda: None) -> Iterator[list[Launch]]:
+    """Gives the list to which every launch in the block is appended.
+
+    Args:
+        trace: keep copies of the tensor arguments after each launch.
+        synchronize: waits for the device, before copies are made.
+    """
+    from triton.runtime.jit import JITFunction
+
+    launches: list[Launch] = []
+    kept = 0
+    run = JITFunction.run
+
+    def recorded(self: Any, *args: Any, **keywords: Any) -> Any:
+        nonlocal kept
+        if keywords.get("warmup"):
+            return run(self, *args, **keywords)
+        # Before the call: a launch that raises is one to tell about.
+        launch = Launch(self)
+        launches.append(launch)
+        result = run(self, *args, **keywords)
+        if trace:
+            synchronize()
+            for name, tensor in _tensors(self, args, keywords).items():
+                kept += tensor.numel() * tensor.dtype.itemsize
+                if kept <= _MAX_TRACE_BYTES:
+                    launch.written[name] = tensor.detach().clone()
+        return result
+
+    JITFunction.run = recorded
+    try:
+        yield launches
+    finally:
+        JITFunction.run = run
+
+
+@contextmanager
+def pinned_autotuners() -> Iterator[None]:
+    """Inside the block an autotuner launches the first configuration that its pruning leaves, and times nothing.
+
+    Two tuners that each chose the fastest might choose differently, and then other sums are compared than meant.
+    """
+    from triton.runtime.autotuner import Autotuner
+
+    run = Autotuner.run
+
+    def pinned(self: Any, *args: Any, **keywords: Any) -> Any:
+        configs = self.configs
+        if len(configs) > 1:
+            self.nargs = dict(zip(self.arg_names, args, strict=False))
+            self.configs = list(self.prune_configs(keywords))[:1] or configs[:1]
+        try:
+            return run(self, *args, **keywords)
+        finally:
+            self.configs = configs
+
+    Autotuner.run = pinned
+    try:
+        yield
+    finally:
+        Autotuner.run = run

@@ -1,0 +1,325 @@
+"""T2 and T3: original and port run on the same inputs, and what they computed is compared."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tritonport.report.diagnostic import Diagnostic, InputError
+from tritonport.verify import codes
+from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
+from tritonport.verify.compare import bitwise_equal, equal_mask
+from tritonport.verify.compile.kernels import find_kernels
+from tritonport.verify.isolate import report_phase
+from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
+from tritonport.verify.launches import Launch
+from tritonport.verify.places import Place, first_line, place_of
+from tritonport.verify.request import Port, Request, make_port
+from tritonport.verify.saved import SavedRun, load_saved, save_run
+from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, gpu
+from tritonport.verify.verdict import TierResult, Verdict, worst
+
+_MAX_FINDINGS = 5
+
+
+@dataclass(frozen=True)
+class _Stopped(Exception):
+    """The tier ends here, with this verdict."""
+
+    verdict: Verdict
+    finding: Diagnostic
+
+
+def run_emulated(request: Request) -> TierResult:
+    """T2: both sides in the CPU emulator. Raises InputError where the original or its case cannot be loaded."""
+    # Before the process is stopped: the emulator can still say at which line of the kernel it was.
+    enter = partial(emulator, request.targets[0], 0.8 * request.timeout)
+    return _run(request, enter, request.targets[0])
+
+
+def run_on_gpu(request: Request) -> TierResult:
+    """T3: both sides on the GPU; NOT-RUN where there is none. Raises InputError as T2 does."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return TierResult("T3", Verdict.NOT_RUN, "no GPU")
+    major, minor = torch.cuda.get_device_capability()
+    return _run(request, gpu, f"sm_{major}{minor}")
+
+
+def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]], target: str) -> TierResult:
+    if request.case is None:
+        return TierResult(request.tier, Verdict.NOT_COMPARABLE, "no case")
+    port = make_port(request, target)
+    if port.text == read_source(Path(request.kernel_file)):
+        message = "the port is the original: no kernel was converted, so there is nothing to compare"
+        finding = Diagnostic(codes.NOT_COMPARABLE, message, request.kernel_file, 1, 1)
+        return TierResult(request.tier, Verdict.NOT_COMPARABLE, "the port is the original", (finding,))
+    with enter() as backend:
+        try:
+            return _Comparison(request, port, backend).run()
+        except _Stopped as stopped:
+            return TierResult(request.tier, stopped.verdict, stopped.finding.message, (stopped.finding,))
+
+
+class _Comparison:
+    """One tier on one file: all seeds and variants."""
+
+    def __init__(self, request: Request, port: Port, backend: Backend) -> None:
+        self.request = request
+        self.port_text = port.text
+        assert request.case is not None
+        self.saved = load_saved(Path(request.replay)) if request.replay is not None else None
+        inputs = None if self.saved is None else self.saved.inputs
+        files = Path(request.case), Path(request.kernel_file)
+        report_phase("original: import")
+        self.original = Side("original", load_case(*files), backend, inputs)
+        report_phase("port: import")
+        try:
+            ported = load_case(*files, port.text, port.code_file)
+        except InputError as error:
+            # The original loads, so it is the port that cannot.
+            raise _Stopped(Verdict.FAIL, self._in_port(error.diagnostic)) from error
+        self.port = Side("port", ported, backend, inputs)
+        self.backend = backend
+        self.notes: list[str] = []
+        self.launched: dict[str, Launch] = {}
+
+    def run(self) -> TierResult:
+        """Runs everything. Raises _Stopped where the case itself cannot be used."""
+        results = [self._compare(variation) for variation in self._variations()]
+        verdict = worst(result.verdict for result in results)
+        findings = self._findings([result for result in results if result.verdict is verdict])
+        for result in results:
+            self.notes += [f"{result.variation}: {note}" for note in result.notes]
+        self._note_coverage()
+        data = {
+            "runs": [result.to_json() for result in results],
+            "kernels": [{"name": name, "gluon": launch.gluon} for name, launch in self.launched.items()],
+        }
+        return TierResult(self.request.tier, verdict, _summary(verdict, results), findings, tuple(self.notes), data)
+
+    def _variations(self) -> list[Variation]:
+        if self.saved is not None:
+            return [self.saved.variation]
+        seeds = self.request.seeds or self.original.case.seeds or DEFAULT_SEEDS
+        try:
+            variants = len(self.original.variants(seeds[0]))
+        except SideFailed as failed:
+            raise self._case_raised(self.original, failed) from failed
+        return [*(Variation(seed) for seed in seeds), *(Variation(seeds[0], number) for number in range(1, variants))]
+
+    def _compare(self, variation: Variation) -> RunResult:
+        original, reason = self._run_original(variation)
+        try:
+            port = self.port.run(variation)
+        except SideFailed as failed:
+            return self._port_raised(variation, failed)
+        self.launched.update({launch.kernel: launch for launch in port.launches})
+        if unfit := self._unfit(variation, original, port):
+            return unfit
+        try:
+            reference = self.original.reference(variation)
+            if original is not None:
+                exact = lambda: self.original.reference_in_double(variation)  # noqa: E731
+                result = judge_run(variation, original, port, reference, exact, self.original.case.tol)
+            elif reference is not None:
+                self.notes.append(f"{variation}: compared with reference, because {reason}")
+                result = judge_alone(variation, port, reference, self.original.case.tol)
+            else:
+                problem = f"{reason}, and the case has no reference"
+                return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+        except SideFailed as failed:
+            raise self._case_raised(self.original, failed) from failed
+        except ReferenceMismatch as error:
+            finding = Diagnostic(codes.CASE_PROTOCOL, str(error), str(self.request.case), 1, 1)
+            raise _Stopped(Verdict.ERROR, finding) from error
+        if self.request.tier == "T3":
+            result = self._check_repeats(result, original, port)
+        if result.verdict is Verdict.FAIL:
+            self._save(result, original, port)
+        return result
+
+    def _run_original(self, variation: Variation) -> tuple[SideRun | None, str]:
+        """The original's run, or None and why it cannot run here."""
+        try:
+            return self.original.run(variation), ""
+        except SideFailed as failed:
+            # What Triton or the emulator refuses says something about them; anything else is a case that raises.
+            if failed.step != "launch" or not _refused(failed.error):
+                raise self._case_raised(self.original, failed) from failed
+            place = place_of(failed.error, self.original.case.files)
+            where = f" at {place}" if place else ""
+            return None, f"the original does not run here{where}: {_describe(failed.error)}"
+
+    def _unfit(self, variation: Variation, original: SideRun | None, port: SideRun) -> RunResult | None:
+        """Why a run of the port shows nothing about it; None where it does."""
+        problem = None
+        if not port.launches:
+            problem = "the case launches no kernel"
+        elif not any(launch.gluon for launch in port.launches):
+            problem = f"the case launches no Gluon kernel of the port, only {port.launches[0].kernel} as Triton"
+        elif original is not None and not (
+            original.inputs.keys() == port.inputs.keys()
+            and all(bitwise_equal(leaf, port.inputs[name]) for name, leaf in original.inputs.items())
+        ):
+            problem = "make_inputs gives other inputs when it is called again with the same seed"
+        if problem is None:
+            return None
+        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+
+    def _check_repeats(self, result: RunResult, original: SideRun | None, port: SideRun) -> RunResult:
+        """On a GPU the order of programs changes from run to run; what depends on it is told apart."""
+        if _same(port, self.port.run(result.variation)):
+            return result
+        text = f"{result.variation}: two runs of the port differ"
+        varies = original is not None and not _same(original, self.original.run(result.variation))
+        if varies or "atomic" in self.port_text:
+            self.notes.append(text + (", and so do two of the original" if varies else ""))
+            return result
+        problems = (
+            *result.problems,
+            (codes.NOT_DETERMINISTIC, "two runs of the port differ, two of the original agree"),
+        )
+        return RunResult(result.variation, Verdict.FAIL, problems, result.notes, result.compared, result.differences)
+
+    def _port_raised(self, variation: Variation, failed: SideFailed) -> RunResult:
+        if failed.step != "launch":
+            raise self._case_raised(self.port, failed)
+        if type(failed.error).__name__ == "NotEmulated":
+            problem = (codes.NOT_COMPARABLE, f"the emulator cannot run the port: {_describe(failed.error)}")
+            return RunResult(variation, Verdict.NOT_COMPARABLE, (problem,))
+        finding = self._raised_at(self.port, failed, f"the port raises ({variation}): {_describe(failed.error)}")
+        raise _Stopped(Verdict.FAIL, self._in_port(finding))
+
+    def _case_raised(self, side: Side, failed: SideFailed) -> _Stopped:
+        message = f"{failed.step} of the case raises ({side.name}): {_describe(failed.error)}"
+        return _Stopped(Verdict.ERROR, self._raised_at(side, failed, message))
+
+    def _raised_at(self, side: Side, failed: SideFailed, message: str) -> Diagnostic:
+        place = _compile_place(failed, side.case) or place_of(failed.error, side.case.files)
+        place = place or Place(str(self.request.case), 1)
+        kernel = getattr(failed.error, "kernel", None) or (failed.launches[-1].kernel if failed.launches else None)
+        return Diagnostic(_code_of(failed.error), message, place.path, place.line, place.column, kernel)
+
+    def _in_port(self, finding: Diagnostic) -> Diagnostic:
+        """A position in a port that is in no file, as words; what it is reported at is the kernel in the original."""
+        if not finding.path.endswith(PORT_MARK):
+            return finding
+        line = self.port_text.splitlines()[finding.line - 1].strip()
+        message = f"{finding.message}; line {finding.line} of the port: {line}"
+        kernels = find_kernels(read_source(Path(self.request.kernel_file)))
+        at = next((kernel.node for kernel in kernels if kernel.name == finding.kernel), None)
+        number, column = (at.lineno, at.col_offset + 1) if at else (1, 1)
+        return Diagnostic(finding.code, message, self.request.kernel_file, number, column, finding.kernel)
+
+    def _findings(self, results: list[RunResult]) -> tuple[Diagnostic, ...]:
+        """The problems of the first bad run, at the kernel that computed them; the others are counted."""
+        bad = [result for result in results if result.problems]
+        if not bad:
+            return ()
+        first = bad[0]
+        launch, suffix = self._culprit(first) if first.differences else (None, "")
+        launch = launch or next(iter(self.launched.values()), None)
+        path, line = (str(self.request.kernel_file), 1)
+        if launch is not None:
+            found = self._definition(launch.kernel)
+            path, line = found if found else (path, line)
+        if len(bad) > 1:
+            suffix += f"; also with {', '.join(str(result.variation) for result in bad[1:])}"
+        kernel = None if launch is None else launch.kernel
+        return tuple(
+            Diagnostic(code, f"{text} ({first.variation}){suffix if not index else ''}", path, line, 1, kernel)
+            for index, (code, text) in enumerate(first.problems[:_MAX_FINDINGS])
+        )
+
+    def _definition(self, kernel: str) -> tuple[str, int] | None:
+        found = [one for one in find_kernels(read_source(Path(self.request.kernel_file))) if one.name == kernel]
+        return (self.request.kernel_file, found[0].node.lineno) if found else None
+
+    def _culprit(self, result: RunResult) -> tuple[Launch | None, str]:
+        """The first launch after which an argument differs, found by running both sides once more."""
+        try:
+            runs = [side.run(result.variation, trace=True) for side in (self.original, self.port)]
+        except SideFailed:
+            return None, ""
+        for number, (ours, theirs) in enumerate(zip(runs[0].launches, runs[1].launches, strict=False), 1):
+            if ours.kernel != theirs.kernel:
+                return ours, f"; launch {number} is {theirs.kernel} in the port, {ours.kernel} in the original"
+            for name, tensor in ours.written.items():
+                other = theirs.written.get(name)
+                if other is not None and other.shape == tensor.shape and not bool(equal_mask(tensor, other).all()):
+                    return ours, f"; first in {name} after launch {number}, {ours.kernel}"
+        return None, ""
+
+    def _note_coverage(self) -> None:
+        entries = {one.name for one in find_kernels(self.port_text) if one.language == "gluon" and one.launches}
+        missing = sorted(entries - self.launched.keys())
+        if missing and self.saved is None:
+            self.notes.append(f"not launched by the case: {', '.join(missing)}")
+
+    def _save(self, result: RunResult, original: SideRun | None, port: SideRun) -> None:
+        if self.request.save_dir is None:
+            return
+        inputs = self.port.inputs(result.variation)
+        outputs: Mapping[str, Any] = {} if original is None else {**original.results, **original.mutated}
+        run = SavedRun(self.request, result.variation, inputs, outputs, {**port.results, **port.mutated})
+        self.notes.append(f"{result.variation}: saved as {save_run(Path(self.request.save_dir), run)}")
+
+
+def _same(a: SideRun, b: SideRun) -> bool:
+    pairs = ((a.results, b.results), (a.mutated, b.mutated))
+    return all(
+        left.keys() == right.keys() and all(bitwise_equal(leaf, right[name]) for name, leaf in left.items())
+        for left, right in pairs
+    )
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether Triton, or the emulator in its place, refused to compile or run a kernel."""
+    kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return bool(kinds & {"triton", "tritonport"})
+
+
+def _describe(error: BaseException) -> str:
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        program = getattr(error, "program", None)
+        return message.splitlines()[0] + (f" (program {program})" if program is not None else "")
+    return first_line(error)
+
+
+def _code_of(error: BaseException) -> str:
+    """The code for what a launch raised: the emulator's findings have their own."""
+    text = str(getattr(error, "message", ""))
+    if text.startswith("out-of-bounds"):
+        return codes.OUT_OF_BOUNDS
+    endless = ("time limit" in text, text.startswith("a loop of more than"), "never end" in text)
+    return codes.TIMEOUT if any(endless) else codes.RAISED
+
+
+def _compile_place(failed: SideFailed, case: Case) -> Place | None:
+    """Where Triton's front end stopped, for an error that names a node of the kernel."""
+    if not failed.launches or not hasattr(failed.error, "node"):
+        return None
+    from tritonport.verify.compile.diagnose import from_exception
+
+    _, path, line = from_exception(failed.error, failed.launches[-1].function, "")
+    return Place(case.files[path], line) if line and path in case.files else None
+
+
+def _summary(verdict: Verdict, results: list[RunResult]) -> str:
+    runs = f"{len(results)} run" if len(results) == 1 else f"{len(results)} runs"
+    compared = sum(result.compared for result in results)
+    if verdict is Verdict.PASS:
+        return f"{compared} results of {runs} equal bit for bit"
+    if verdict is Verdict.PASS_TOLERANCE:
+        return f"{compared} results of {runs} within tolerance"
+    bad = sum(result.verdict is verdict for result in results)
+    return (
+        f"{bad} of {runs}"
+        if verdict is Verdict.FAIL
+        else next((result.problems[0][1] for result in results if result.verdict is verdict and result.problems), "")
+    )

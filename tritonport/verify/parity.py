@@ -1,0 +1,210 @@
+"""The tiers of kernel files, each in a process of its own, and the verdicts."""
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tritonport.report.diagnostic import Diagnostic, InputError
+from tritonport.verify import codes
+from tritonport.verify.case import PORT_MARK, case_beside, defines_case, find_case
+from tritonport.verify.isolate import Outcome, run_isolated
+from tritonport.verify.request import Request
+from tritonport.verify.verdict import TIERS, FileResult, TierResult, Verdict
+
+DEFAULT_TIMEOUTS: Mapping[str, float] = {"T0": 60.0, "T1": 600.0, "T2": 60.0, "T3": 300.0}
+"""Seconds for one tier of one file."""
+
+Progress = Callable[[str, str], None]
+"""Called with the file and what is being done with it; from several threads."""
+
+
+@dataclass(frozen=True)
+class ParityOptions:
+    """What to check and how.
+
+    Attributes:
+        tiers: in order.
+        requested: the tiers that the user named: NOT-RUN is not enough for them.
+        targets: the architectures to compile for; the first is the one emulated.
+        triton: the Triton version to convert for; it must be the one that runs the port.
+        case, port: files to use in place of the case that is found and of the conversion.
+        seeds: in place of those of the case.
+        timeout: seconds for a tier of a file; None: `DEFAULT_TIMEOUTS`.
+        save_dir: where the inputs of failures are saved.
+        replay: a saved failure to run again.
+        jobs: files at work at once.
+    """
+
+    tiers: tuple[str, ...] = TIERS
+    requested: frozenset[str] = frozenset()
+    targets: tuple[str, ...] = ("sm_90",)
+    triton: str = "3.9"
+    case: str | None = None
+    port: str | None = None
+    seeds: tuple[int, ...] | None = None
+    timeout: float | None = None
+    save_dir: str | None = None
+    replay: str | None = None
+    jobs: int = 1
+
+
+def takes_part(file: Path) -> bool:
+    """Whether a file found in a directory is a kernel file with a case (not a case beside its kernel file)."""
+    stem = file.stem.removesuffix("_case")
+    if stem != file.stem and file.with_name(f"{stem}.py").is_file():
+        return False
+    try:
+        return case_beside(file).is_file() or defines_case(file)
+    except InputError:
+        return False
+
+
+def check_files(
+    files: Sequence[str], options: ParityOptions, on_progress: Progress = lambda file, what: None
+) -> list[FileResult]:
+    """Checks each file; the results are in the order of the files. A file that goes wrong stops no other."""
+    if options.jobs <= 1 or len(files) <= 1:
+        return [check_file(file, options, on_progress) for file in files]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        return list(pool.map(lambda file: check_file(file, options, on_progress), files))
+
+
+def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None) -> FileResult:
+    """All tiers of one file."""
+    case, missing = None, None
+    try:
+        case = str(find_case(Path(file), None if options.case is None else Path(options.case)))
+    except InputError as error:
+        missing = error.diagnostic
+    results: list[TierResult] = []
+    for tier in options.tiers:
+        result = _without_running(tier, missing, results)
+        if result is None:
+            on_progress(file, tier)
+            request = Request(
+                tier,
+                file,
+                case,
+                options.port,
+                options.triton,
+                options.targets,
+                options.seeds,
+                options.save_dir,
+                options.replay,
+                options.timeout or DEFAULT_TIMEOUTS[tier],
+            )
+            result = run_request(request, lambda phase, tier=tier: on_progress(file, f"{tier} {phase}"))  # type: ignore[misc]
+        results.append(result)
+    return FileResult(file, case, tuple(results), options.requested)
+
+
+def _without_running(tier: str, missing: Diagnostic | None, before: Sequence[TierResult]) -> TierResult | None:
+    """The result of a tier that need not be started; None for one that must."""
+    if before and before[0].tier == "T0" and before[0].verdict is Verdict.ERROR:
+        return TierResult(tier, Verdict.NOT_RUN, "T0 found the input unusable")
+    if tier == "T0":
+        return None
+    if missing is not None and missing.code != codes.NOT_COMPARABLE:
+        return TierResult(tier, Verdict.ERROR, missing.message, (missing,))
+    if missing is not None:
+        # One finding for the file is enough.
+        said = any(missing in result.findings for result in before)
+        return TierResult(tier, Verdict.NOT_COMPARABLE, "no case", () if said else (missing,))
+    lacking = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
+    if lacking:
+        return TierResult(
+            tier, Verdict.NOT_RUN, f"{' and '.join(lacking)} not installed: pip install tritonport[triton]"
+        )
+    return None
+
+
+def run_tier(request: Request) -> TierResult:
+    """One tier in this process. What it needs is imported here: T0 runs without torch."""
+    try:
+        if request.tier == "T0":
+            from tritonport.verify.static_tier import run_static
+
+            return run_static(request)
+        if request.tier == "T1":
+            from tritonport.verify.compile_tier import run_compile
+
+            return run_compile(request)
+        from tritonport.verify.numeric_tier import run_emulated, run_on_gpu
+
+        return run_emulated(request) if request.tier == "T2" else run_on_gpu(request)
+    except InputError as error:
+        found = error.diagnostic
+        return TierResult(request.tier, Verdict.ERROR, found.message, (found,))
+
+
+def run_request(request: Request, on_phase: Callable[[str], None] = lambda phase: None) -> TierResult:
+    """One tier in a process of its own, with its time limit."""
+    outcome = run_isolated(
+        run_tier, request, timeout=request.timeout, environment=_environment(request), on_phase=on_phase
+    )
+    if outcome.returned:
+        result: TierResult = outcome.value
+    elif outcome.timed_out:
+        result = _timed_out(request, outcome)
+    elif outcome.error is not None:
+        result = _internal(request, outcome)
+    else:
+        result = _crashed(request, outcome)
+    return replace(result, seconds=round(outcome.seconds, 3))
+
+
+def _environment(request: Request) -> dict[str, str]:
+    # Under TRITON_INTERPRET a jitted function is none.
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    if request.tier == "T3":
+        # Contraction happens below PTX: the same arithmetic in another layout may contract elsewhere.
+        environment.setdefault("TRITON_DEFAULT_FP_FUSION", "0")
+    return environment
+
+
+def _place(request: Request, outcome: Outcome) -> tuple[str, int]:
+    """The innermost line of the kernel file, the port or the case at the end of a process."""
+    shown = {os.path.realpath(file): file for file in (request.kernel_file, request.case, request.port) if file}
+    for file, line in outcome.frames:
+        if os.path.realpath(file) in shown:
+            return shown[os.path.realpath(file)], line
+    return request.port or request.kernel_file, 1
+
+
+def _in_converted(request: Request, outcome: Outcome) -> str:
+    """The line of a converted port, where that is the innermost of the user's: its file is gone with the process."""
+    name = Path(request.kernel_file).name
+    for file, line in outcome.frames:
+        if Path(file).name == name and Path(file).parent.name.startswith("tritonport-"):
+            return f", at {name}{PORT_MARK}:{line}"
+    return ""
+
+
+def _ended(request: Request, outcome: Outcome, code: str, verdict: Verdict, what: str) -> TierResult:
+    path, line = _place(request, outcome)
+    message = f"{what}{_in_converted(request, outcome)}"
+    tail = tuple(line for line in outcome.output.strip().splitlines()[-5:])
+    return TierResult(request.tier, verdict, what, (Diagnostic(code, message, path, line, 1),), tail)
+
+
+def _timed_out(request: Request, outcome: Outcome) -> TierResult:
+    side = outcome.phase.partition(":")[0]
+    what = f"{outcome.phase or 'starting'}: not done after {request.timeout:g} s"
+    # A port that hangs is wrong; where the original does, or the case itself, nothing is known about the port.
+    verdict = {"port": Verdict.FAIL, "original": Verdict.NOT_COMPARABLE}.get(side, Verdict.ERROR)
+    return _ended(request, outcome, codes.TIMEOUT, verdict, what)
+
+
+def _crashed(request: Request, outcome: Outcome) -> TierResult:
+    what = f"{outcome.phase or 'starting'}: the process ended with {outcome.signal}"
+    return _ended(request, outcome, codes.CRASHED, Verdict.ERROR, what)
+
+
+def _internal(request: Request, outcome: Outcome) -> TierResult:
+    lines = (outcome.error or "").strip().splitlines()
+    what = f"tritonport itself failed: {lines[-1] if lines else 'no message'}"
+    finding = Diagnostic(codes.INTERNAL, what, request.kernel_file, 1, 1)
+    return TierResult(request.tier, Verdict.ERROR, what, (finding,), tuple(lines))

@@ -1,0 +1,174 @@
+"""The report of a parity check: tables, documents, and findings in the formats that every command shares."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from tritonport import __version__
+from tritonport.report import DOCUMENTS, FileReport, Report, render
+from tritonport.verify.verdict import TIER_TITLES, FileResult, TierResult, Verdict, exit_code
+
+FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+
+_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold."""
+
+
+def render_results(results: Sequence[FileResult], output_format: str, verbose: bool = False) -> str:
+    """The whole report as text that ends with a newline.
+
+    Args:
+        output_format: one of `FORMATS`.
+        verbose: in the `full` format, print the notes of passing tiers too.
+    """
+    if output_format == "json":
+        import json
+
+        return json.dumps(to_json(results), indent=2) + "\n"
+    if output_format == "junit":
+        return _junit(results)
+    findings = render(_findings(results), output_format)
+    if output_format in DOCUMENTS or output_format == "github":
+        return findings
+    if output_format == "concise":
+        return findings + "".join(f"{_concise(result)}\n" for result in results)
+    return findings + "\n".join(_table(result, verbose) for result in results)
+
+
+def summary(results: Sequence[FileResult]) -> str:
+    """One line for a person: `3 files: 2 PASS, 1 FAIL`."""
+    counts = [f"{number} {verdict.value}" for verdict in Verdict if (number := _count(results, verdict))]
+    noun = "file" if len(results) == 1 else "files"
+    return f"{len(results)} {noun}: {', '.join(counts)}" if counts else "no kernel file with a case"
+
+
+def _count(results: Sequence[FileResult], verdict: Verdict) -> int:
+    return sum(result.verdict is verdict for result in results)
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _findings(results: Sequence[FileResult]) -> Report:
+    report = Report()
+    for result in results:
+        found = tuple(one for tier in result.tiers for one in tier.findings)
+        # A finding may be about the case or a port in a file: the excerpt is of the file that it names.
+        for path in dict.fromkeys([result.path, *(one.path for one in found)]):
+            own = tuple(one for one in found if one.path == path)
+            lines = _lines(path) if own else []
+            source = {one.line: lines[one.line - 1] for one in own if one.line <= len(lines)}
+            report.add(FileReport(path, (), own, False, source))
+    return report
+
+
+def _concise(result: FileResult) -> str:
+    tiers = ", ".join(f"{tier.tier} {tier.verdict.value}" for tier in result.tiers)
+    return f"{result.path}: {result.verdict.value} ({tiers})"
+
+
+def _table(result: FileResult, verbose: bool) -> str:
+    rows = [f"{result.path}  {result.verdict.value}"]
+    for tier in result.tiers:
+        title, verdict = TIER_TITLES[tier.tier], tier.verdict.value
+        seconds = f"{tier.seconds:.1f} s" if tier.seconds else ""
+        rows.append(f"  {tier.tier} {title:<8} {verdict:<14} {seconds:>7}  {tier.summary}".rstrip())
+        if verbose or tier.verdict is not Verdict.PASS:
+            rows += [f"     {note}" for note in tier.notes]
+    return "\n".join(rows) + "\n"
+
+
+def to_json(results: Sequence[FileResult]) -> dict[str, Any]:
+    """The report as JSON values."""
+    return {
+        "version": 1,
+        "tritonport": __version__,
+        "exit_code": exit_code(results),
+        "files": [
+            {
+                "path": result.path,
+                "case": result.case,
+                "verdict": result.verdict.value,
+                "exit_code": result.exit_code,
+                "tiers": [_tier_json(tier) for tier in result.tiers],
+            }
+            for result in results
+        ],
+    }
+
+
+def _tier_json(tier: TierResult) -> dict[str, Any]:
+    return {
+        "tier": tier.tier,
+        "name": TIER_TITLES[tier.tier],
+        "verdict": tier.verdict.value,
+        "summary": tier.summary,
+        "seconds": tier.seconds,
+        "findings": [
+            {
+                "code": found.code,
+                "name": found.name,
+                "severity": found.severity,
+                "message": found.message,
+                "path": found.path,
+                "line": found.line,
+                "column": found.column,
+                "kernel": found.kernel,
+                "hint": found.advice,
+            }
+            for found in tier.findings
+        ],
+        "notes": list(tier.notes),
+        **tier.data,
+    }
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _junit(results: Sequence[FileResult]) -> str:
+    """A suite per file, a test case per tier."""
+    root = ElementTree.Element("testsuites", name="tritonport parity-check")
+    for result in results:
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(result.path))
+        for tier in result.tiers:
+            _junit_case(suite, result, tier)
+        for tag, attribute in (
+            ("testcase", "tests"),
+            ("failure", "failures"),
+            ("error", "errors"),
+            ("skipped", "skipped"),
+        ):
+            suite.set(attribute, str(len(list(suite.iter(tag)))))
+    for attribute in ("tests", "failures", "errors", "skipped"):
+        root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _junit_case(suite: ElementTree.Element, result: FileResult, tier: TierResult) -> None:
+    name = f"{tier.tier} {TIER_TITLES[tier.tier]}"
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=_clean(result.path), name=name, time=f"{tier.seconds:.3f}"
+    )
+    tags = {
+        Verdict.FAIL: "failure",
+        Verdict.ERROR: "error",
+        Verdict.NOT_COMPARABLE: "skipped",
+        Verdict.NOT_RUN: "skipped",
+    }
+    places = [f"{one.path}:{one.line}:{one.column}: {one.code} {one.message}" for one in tier.findings]
+    text = _clean("\n".join([*places, *tier.notes]))
+    if tier.verdict in tags:
+        message = _clean(places[0] if places else tier.summary)
+        element = ElementTree.SubElement(case, tags[tier.verdict], message=message, type=tier.verdict.value)
+        element.text = text
+    elif text:
+        ElementTree.SubElement(case, "system-out").text = text

@@ -1,0 +1,70 @@
+"""What a tier is asked to do, and the port that it works on."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tritonport.report.diagnostic import Diagnostic
+from tritonport.verify.case import read_source
+
+
+@dataclass(frozen=True)
+class Request:
+    """One tier on one kernel file, as it is handed to the process that runs it.
+
+    Attributes:
+        tier: `T0` to `T3`.
+        kernel_file: the original, as the user named it.
+        case: its case; None where it has none.
+        port: a file that holds the port; None converts the original.
+        triton: the Triton version to convert for, e.g. `3.9`.
+        targets: the architectures to compile for; the first is the one that the emulated port is written for.
+        seeds: the seeds to run; None leaves that to the case.
+        save_dir: where the inputs of a failure are saved; None does not save.
+        replay: a saved failure, whose inputs are run in place of the case's.
+        timeout: seconds for the tier.
+    """
+
+    tier: str
+    kernel_file: str
+    case: str | None = None
+    port: str | None = None
+    triton: str = "3.9"
+    targets: tuple[str, ...] = ("sm_90",)
+    seeds: tuple[int, ...] | None = None
+    save_dir: str | None = None
+    replay: str | None = None
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a kernel file.
+
+    Attributes:
+        text: its source.
+        code_file: the file that holds it; None where it was converted here.
+        diagnostics: what the conversion had to say.
+    """
+
+    text: str
+    code_file: Path | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def make_port(request: Request, target: str) -> Port:
+    """The port: read from the file that was given, else converted for a target.
+
+    Raises InputError where the file cannot be read or the original does not parse.
+    """
+    if request.port is not None:
+        return Port(read_source(Path(request.port)), Path(request.port))
+    return _convert(read_source(Path(request.kernel_file)), request.kernel_file, request.triton, target)
+
+
+@cache
+def _convert(text: str, path: str, triton: str, target: str) -> Port:
+    from tritonport.convert import ConvertOptions, convert_text
+
+    conversion = convert_text(text, path=path, options=ConvertOptions(triton=triton, target=target))
+    return Port(conversion.text, None, conversion.diagnostics)
