@@ -1,0 +1,106 @@
+"""Symbolic sizes: integer expressions over a kernel's compile-time names.
+
+A dimension is kept twice: as the polynomial that decides equality (`2 * D` and `D * 2` are one size) and as the source text
+that goes into the output. What a polynomial cannot say (`D // 2`, `next_power_of_2(N)`) is an atom named by its own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Monomial = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dim:
+    """One symbolic integer.
+
+    `terms` maps a sorted tuple of atoms to its integer coefficient; the empty tuple is the constant.
+    `text` is how the author spelled it, with locals that are not visible at the head of a kernel written out.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    @property
+    def value(self) -> int | None:
+        """The number, when the size has no symbol in it."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and self.terms[0][0] == ():
+            return self.terms[0][1]
+        return None
+
+    @property
+    def is_one(self) -> bool:
+        return self.value == 1
+
+    def atoms(self) -> frozenset[str]:
+        return frozenset(atom for monomial, _ in self.terms for atom in monomial)
+
+
+def number(value: int) -> Dim:
+    return Dim((((), value),) if value else (), str(value))
+
+
+ONE = number(1)
+
+
+def symbol(name: str, text: str | None = None) -> Dim:
+    return Dim((((name,), 1),), text if text is not None else name)
+
+
+def _dim(terms: Mapping[Monomial, int], text: str) -> Dim:
+    return Dim(tuple(sorted((key, value) for key, value in terms.items() if value)), text)
+
+
+def add(left: Dim, right: Dim, text: str, sign: int = 1) -> Dim:
+    terms = dict(left.terms)
+    for key, value in right.terms:
+        terms[key] = terms.get(key, 0) + sign * value
+    return _dim(terms, text)
+
+
+def multiply(left: Dim, right: Dim, text: str) -> Dim:
+    terms: dict[Monomial, int] = {}
+    for left_key, left_value in left.terms:
+        for right_key, right_value in right.terms:
+            key = tuple(sorted(left_key + right_key))
+            terms[key] = terms.get(key, 0) + left_value * right_value
+    return _dim(terms, text)
+
+
+def divide(left: Dim, right: Dim, text: str) -> Dim:
+    """Floor division: exact where every coefficient divides, else an atom."""
+    divisor = right.value
+    if divisor and all(value % divisor == 0 for _, value in left.terms):
+        return _dim({key: value // divisor for key, value in left.terms}, text)
+    return opaque(f"({_canonical(left)})//({_canonical(right)})", text)
+
+
+def power(left: Dim, exponent: int, text: str) -> Dim:
+    result = ONE
+    for _ in range(exponent):
+        result = multiply(result, left, text)
+    return Dim(result.terms, text)
+
+
+def opaque(key: str, text: str) -> Dim:
+    """An atom: equal only to itself, whatever the spelling of its parts."""
+    return Dim((((key,), 1),), text)
+
+
+def _canonical(dim: Dim) -> str:
+    return "+".join("*".join((str(value), *key)) for key, value in dim.terms) or "0"
+
+
+def canonical(dim: Dim) -> str:
+    """A spelling that is the same for equal sizes."""
+    return _canonical(dim)

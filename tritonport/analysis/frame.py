@@ -1,0 +1,59 @@
+"""The state of one walk over one function: definitions, what each name read, and the value of every expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.analysis.values import Value
+from tritonport.source.module import Kernel
+
+
+@dataclass(eq=False)
+class Definition:
+    """One binding of a name: a parameter, an assignment, a loop target, or the merge of several (`phi`).
+
+    Attributes:
+        sources: of a merge, the definitions that reach it.
+        depth: how many loops surround the place.
+        pinned: the definition's tensors keep one layout (loop results of helpers, tuples, parameters).
+    """
+
+    name: str
+    value: Value
+    how: str
+    frame: "Frame"
+    depth: int = 0
+    sources: list["Definition"] = field(default_factory=list)
+    statement: cst.CSTNode | None = None
+    expression: cst.BaseExpression | None = None
+
+
+@dataclass(eq=False)
+class Frame:
+    """One function, walked for one call (or for the launch of a kernel)."""
+
+    kernel: Kernel
+    caller: "Frame | None" = None
+    call: cst.Call | None = None
+    values: dict[cst.CSTNode, Value] = field(default_factory=dict)
+    reads: dict[cst.CSTNode, Definition] = field(default_factory=dict)
+    targets: dict[cst.CSTNode, Definition] = field(default_factory=dict)
+    merges: list[Definition] = field(default_factory=list)
+    parameters: dict[str, Definition] = field(default_factory=dict)
+    returns: list[tuple[cst.Return, Value]] = field(default_factory=list)
+    calls: dict[cst.Call, "Frame"] = field(default_factory=dict)
+    operations: dict[cst.CSTNode, str] = field(default_factory=dict)
+    resolved: dict[cst.CSTNode, str] = field(default_factory=dict)
+
+    @property
+    def chain(self) -> list["Frame"]:
+        """This frame and its callers, innermost first."""
+        frames: list[Frame] = [self]
+        while frames[-1].caller is not None:
+            frames.append(frames[-1].caller)
+        return frames
+
+
+Environment = dict[str, Definition]

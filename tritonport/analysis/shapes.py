@@ -1,0 +1,58 @@
+"""Broadcasting of symbolic shapes, with Triton's rules: the shorter shape is padded on the left."""
+
+from __future__ import annotations
+
+from tritonport.analysis import strides
+from tritonport.analysis.dims import Dim
+from tritonport.analysis.strides import Stride
+from tritonport.analysis.values import Value
+
+
+def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+    """The common shape. A size that is literally 1 gives way; two different symbols are taken to be equal at run time."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[Dim] = []
+    for position in range(rank):
+        chosen: Dim | None = None
+        for shape in shapes:
+            index = position - (rank - len(shape))
+            if index < 0:
+                continue
+            if chosen is None or chosen.is_one:
+                chosen = shape[index]
+        assert chosen is not None
+        result.append(chosen)
+    return tuple(result)
+
+
+def padding(operand_rank: int, rank: int) -> tuple[int, ...]:
+    """The path of an operand that is padded on the left to `rank` dimensions."""
+    return tuple(range(rank - operand_rank))
+
+
+def padded_strides(value: Value, rank: int) -> tuple[Stride, ...]:
+    if not value.is_tensor:
+        return (strides.ZERO,) * rank
+    own = value.strides or (strides.UNKNOWN,) * value.rank
+    return (strides.ZERO,) * (rank - value.rank) + own
+
+
+def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stride, ...]:
+    """The strides of `left op right`, dimension by dimension."""
+    ours, theirs = padded_strides(left, rank), padded_strides(right, rank)
+    if op in ("add", "sub"):
+        return tuple(strides.add(a, b) for a, b in zip(ours, theirs, strict=True))
+    if op == "mul":
+        if not right.is_tensor:
+            return tuple(strides.scale(a, right.factor) for a in ours)
+        if not left.is_tensor:
+            return tuple(strides.scale(b, left.factor) for b in theirs)
+    if op == "mod":
+        # A wrapped index stays contiguous inside a tile as far as the compiler can tell from divisibility.
+        return ours
+    if op == "or" and all(a.kind is strides.Kind.ZERO or b.kind is strides.Kind.ZERO for a, b in zip(ours, theirs, strict=True)):
+        return tuple(strides.add(a, b) for a, b in zip(ours, theirs, strict=True))
+    return tuple(
+        strides.ZERO if a.kind is strides.Kind.ZERO and b.kind is strides.Kind.ZERO else strides.UNKNOWN
+        for a, b in zip(ours, theirs, strict=True)
+    )

@@ -1,0 +1,96 @@
+"""How an index moves in memory along each dimension of a tile.
+
+An address in a Triton kernel is almost always base + sum(arange_d * stride_d). What the layout of the access needs from it is,
+per dimension, whether neighbouring elements are neighbours in memory. `Stride` is that answer and `Order` the order of
+dimensions that follows from it, fastest first.
+
+Triton specialises an integer argument equal to 1 to a constant, so for strides that are arguments the answer is known when
+the kernel is compiled, and is written into the output as `unit(stride)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    ZERO = "zero"  # the same element for every index
+    UNIT = "unit"  # neighbours in memory
+    ARGUMENT = "argument"  # neighbours where every named argument is 1
+    STRIDED = "strided"  # a constant distance that is not 1
+    UNKNOWN = "unknown"  # read from memory, wrapped or divided: no constant distance
+
+
+@dataclass(frozen=True)
+class Stride:
+    kind: Kind
+    names: tuple[str, ...] = ()
+
+
+ZERO = Stride(Kind.ZERO)
+UNIT = Stride(Kind.UNIT)
+STRIDED = Stride(Kind.STRIDED)
+UNKNOWN = Stride(Kind.UNKNOWN)
+
+
+def argument(name: str) -> Stride:
+    return Stride(Kind.ARGUMENT, (name,))
+
+
+def add(left: Stride, right: Stride) -> Stride:
+    if left.kind is Kind.ZERO:
+        return right
+    if right.kind is Kind.ZERO:
+        return left
+    if Kind.UNKNOWN in (left.kind, right.kind):
+        return UNKNOWN
+    return STRIDED
+
+
+def scale(stride: Stride, factor: "Stride") -> Stride:
+    """The stride of index * scalar, where `factor` is UNIT for 1, ARGUMENT for a parameter, STRIDED for the rest."""
+    if stride.kind is Kind.ZERO or factor.kind is Kind.UNIT:
+        return stride
+    if stride.kind is Kind.UNKNOWN:
+        return UNKNOWN
+    if Kind.STRIDED in (stride.kind, factor.kind):
+        return STRIDED
+    return Stride(Kind.ARGUMENT, stride.names + factor.names)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The dimension order an access wants, fastest first.
+
+    `fixed` holds it where the source decides; else `choices` lists (dimension, argument names): the first dimension whose
+    arguments are all 1 comes first, and the last dimension where none is. `contiguous` is False where no dimension can be
+    contiguous, so that more than one element per thread would only spread the accesses out.
+    """
+
+    fixed: tuple[int, ...] | None
+    choices: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    contiguous: bool = True
+
+
+def row_major(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank - 1, -1, -1))
+
+
+def leading(dim: int, rank: int) -> tuple[int, ...]:
+    """Row-major order with `dim` moved to the front."""
+    return (dim, *(d for d in row_major(rank) if d != dim))
+
+
+def order_of(strides: tuple[Stride, ...]) -> Order | None:
+    """The order an access with these strides wants; None where it does not care (a broadcast of one element)."""
+    rank = len(strides)
+    if all(stride.kind is Kind.ZERO for stride in strides):
+        return None
+    for dim in row_major(rank):
+        if strides[dim].kind is Kind.UNIT:
+            return Order(leading(dim, rank))
+    choices = tuple((dim, strides[dim].names) for dim in row_major(rank) if strides[dim].kind is Kind.ARGUMENT)
+    if choices:
+        return Order(None, choices)
+    return Order(row_major(rank), contiguous=False)

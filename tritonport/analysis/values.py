@@ -1,0 +1,135 @@
+"""Abstract values: what the analysis knows of an expression in a kernel without running it.
+
+The values of a kernel form a graph. A tensor value remembers the operation that made it and its operands, and how the layout
+of each operand relates to the operation's own (`Operand.path`). `layouts.solver` reads that graph; nothing here chooses a layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import libcst as cst
+
+from tritonport.analysis import strides as stride_kinds
+from tritonport.analysis.dims import Dim
+from tritonport.analysis.strides import Stride
+from tritonport.layouts.terms import Root, Term
+
+
+class Kind(Enum):
+    CONSTEXPR = "constexpr"
+    SCALAR = "scalar"
+    TENSOR = "tensor"
+    TUPLE = "tuple"
+    NONE = "None"
+    FUNCTION = "function"
+    DTYPE = "dtype"
+    OBJECT = "object"  # a module, class, enum member or anything else a kernel only passes on
+
+
+class Missing(Enum):
+    MISSING = "missing"
+
+
+MISSING = Missing.MISSING
+
+
+@dataclass(eq=False)
+class Operand:
+    """One tensor or scalar operand of an operation.
+
+    `path` holds the axes that `expand_dims` would add, outermost first: an operand at path (1,) of a focus term F has the layout
+    Slice(1, F). `separate` operands have a layout of their own, unrelated to the focus.
+    """
+
+    node: cst.BaseExpression | None
+    value: "Value"
+    path: tuple[int, ...] = ()
+    separate: Root | None = None
+
+
+@dataclass(eq=False)
+class Value:
+    """What is known of one value.
+
+    Attributes:
+        shape: sizes of a tensor, outermost first; empty for everything else.
+        dim: the symbolic number of an integer constexpr.
+        known: the Python value of a constexpr, where the source fixes it.
+        strides: for an index or pointer tensor, how it moves along each dimension.
+        factor: what multiplying an index by this scalar does to its stride.
+        pointers: source text of the arguments (or `gl.` dtypes) whose element type an access through this value has.
+        cheap: index arithmetic that is written again per layout instead of converted.
+        result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
+    """
+
+    kind: Kind
+    shape: tuple[Dim, ...] = ()
+    dim: Dim | None = None
+    known: Any = MISSING
+    items: tuple["Value", ...] = ()
+    function: Any = None
+    strides: tuple[Stride, ...] = ()
+    factor: Stride = stride_kinds.STRIDED
+    pointers: tuple[str, ...] = ()
+    op: str = ""
+    operands: list[Operand] = field(default_factory=list)
+    cheap: bool = False
+    depth: int = 0
+    focus: Root | None = None
+    result_axis: int | None = None
+    access: tuple[stride_kinds.Order | None, tuple[str, ...]] | None = None
+    node: cst.CSTNode | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind is Kind.TENSOR
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def term(self) -> Term:
+        """The layout term of an operation's result; only after the solver gave it a focus."""
+        from tritonport.layouts.terms import Slice
+
+        assert self.focus is not None, f"{self.op} has no layout term"
+        return self.focus if self.result_axis is None else Slice(self.result_axis, self.focus)
+
+
+def none() -> Value:
+    return Value(Kind.NONE, known=None)
+
+
+def constant(known: Any, dim: Dim | None = None) -> Value:
+    factor = stride_kinds.UNIT if known == 1 and not isinstance(known, bool) else stride_kinds.STRIDED
+    return Value(Kind.CONSTEXPR, known=known, dim=dim, factor=factor)
+
+
+def scalar(factor: Stride = stride_kinds.STRIDED, pointers: tuple[str, ...] = ()) -> Value:
+    return Value(Kind.SCALAR, factor=factor, pointers=pointers)
+
+
+def opaque() -> Value:
+    return Value(Kind.OBJECT)
+
+
+def dtype(text: str) -> Value:
+    return Value(Kind.DTYPE, known=text)
+
+
+class Refusal(Exception):
+    """A construct that cannot be ported exactly: the kernel is left as it was.
+
+    Carries a diagnostic code, one line of text and the node it is about.
+    """
+
+    def __init__(self, code: str, message: str, node: cst.CSTNode | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.node = node
+        self.hint = hint

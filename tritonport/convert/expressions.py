@@ -1,0 +1,328 @@
+"""Writing expressions: the author's own syntax, with layouts where Gluon needs them.
+
+Everything is top-down: an expression is asked for in a layout. A cheap expression is written in that layout, an expensive one
+in its own and converted where the two differ. Nodes that need no change are returned as they are, so that their formatting
+survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.values import Kind, Operand, Refusal, Value
+from tritonport.convert.recipes import RECIPES
+from tritonport.convert.wants import Want, operand_want, result_of, same_want
+from tritonport.layouts.solver import wrap
+from tritonport.rules_data import ApiEntry, load_api
+from tritonport.source.module import dotted
+
+if TYPE_CHECKING:
+    from tritonport.convert.module import ModuleWriter
+
+
+class Inconsistent(Exception):
+    """Two calls of a helper need different text: it has to be written once for each."""
+
+
+class ExpressionWriter:
+    """Writes the expressions of one function for one or more frames of it."""
+
+    module: "ModuleWriter"
+    frames: list[Frame]
+
+    # -- what is known of a node
+
+    def values(self, node: cst.CSTNode) -> list[Value | None]:
+        return [frame.values.get(node) for frame in self.frames]
+
+    def first(self, node: cst.CSTNode) -> Value | None:
+        """The value of a node where any frame reaches it; frames have to agree on its kind and rank."""
+        found = [value for value in self.values(node) if value is not None]
+        if not found:
+            return None
+        if len({(value.is_tensor, value.rank, value.focus is None) for value in found}) > 1:
+            raise Inconsistent
+        return found[0]
+
+    def focus(self, values: Sequence[Value | None], want: Want | None) -> Want:
+        """The layouts an operation works in."""
+        return tuple(
+            None
+            if value is None
+            else (value.focus if value.focus is not None else self.default_term(index, value, want))
+            for index, value in enumerate(values)
+        )
+
+    def default_term(self, index: int, value: Value, want: Want | None) -> object:
+        raise NotImplementedError
+
+    def layout_text(self, want: Want) -> str:
+        raise NotImplementedError
+
+    def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
+        raise NotImplementedError
+
+    def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
+        raise NotImplementedError
+
+    # -- entry
+
+    def emit(self, node: cst.BaseExpression, want: Want | None = None) -> cst.BaseExpression:
+        """The node for the output, in the layout that is wanted (None: whatever it has)."""
+        value = self.first(node)
+        if value is None:
+            return self._unread(node)
+        if isinstance(node, cst.Name):
+            return self._name(node, want)
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node)
+        if isinstance(node, cst.Call):
+            return self._call(node, want)
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return self._tuple(node, want)
+        values = self.values(node)
+        focus = self.focus(values, want) if _has_layout(value) else None
+        written = self._operator(node, values, focus)
+        if focus is None:
+            return written
+        return self.coerce(written, result_of(list(values), focus), want)
+
+    def _operator(
+        self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None
+    ) -> cst.BaseExpression:
+        if isinstance(node, cst.BinaryOperation):
+            return node.with_changes(
+                left=self.operand(node.left, values, focus), right=self.operand(node.right, values, focus)
+            )
+        if isinstance(node, cst.UnaryOperation):
+            return node.with_changes(expression=self.operand(node.expression, values, focus))
+        if isinstance(node, cst.Comparison):
+            target = node.comparisons[0]
+            return node.with_changes(
+                left=self.operand(node.left, values, focus),
+                comparisons=[target.with_changes(comparator=self.operand(target.comparator, values, focus))],
+            )
+        if isinstance(node, cst.BooleanOperation):
+            return node.with_changes(
+                left=self.operand(node.left, values, focus), right=self.operand(node.right, values, focus)
+            )
+        if isinstance(node, cst.IfExp):
+            return node.with_changes(
+                test=self.emit(node.test),
+                body=self.operand(node.body, values, focus),
+                orelse=self.operand(node.orelse, values, focus),
+            )
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node, values, focus)
+        if isinstance(node, cst.FormattedString):
+            return self._unread(node)
+        return node
+
+    def operand(
+        self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None
+    ) -> cst.BaseExpression:
+        """An operand of an operation, padded to the operation's rank: Gluon does not add dimensions by itself."""
+        operands = [_operand_of(value, node) for value in values]
+        known = next((operand for operand in operands if operand is not None), None)
+        if focus is None or known is None or not known.value.is_tensor:
+            return self.emit(node)
+        written = self.emit(node, operand_want(operands, focus))
+        consumer = next(value for value in values if value is not None)
+        if consumer.op == "expand" or not known.path:
+            return written
+        return pad(written, len(known.path), known.value.rank)
+
+    # -- names
+
+    def _name(self, node: cst.Name, want: Want | None) -> cst.BaseExpression:
+        definitions = [frame.reads.get(node) for frame in self.frames]
+        if any(definition is not None for definition in definitions):
+            return self.reference(node, definitions, want)
+        return self.module.language_name(node)
+
+    def _attribute(self, node: cst.Attribute) -> cst.BaseExpression:
+        if dotted(node) is not None and self._is_global(node):
+            return self.module.language_name(node)
+        return node.with_changes(value=self.emit(node.value))
+
+    def _is_global(self, node: cst.BaseExpression) -> bool:
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        return not any(frame.reads.get(node) is not None for frame in self.frames)
+
+    # -- calls
+
+    def _call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
+        if any(node in frame.calls for frame in self.frames):
+            return self.helper_call(node, want)
+        operations = {frame.operations[node] for frame in self.frames if node in frame.operations}
+        values = self.values(node)
+        value = next(found for found in values if found is not None)
+        holder = values
+        if value.kind is Kind.TUPLE:
+            holder = [found.items[0].operands[0].value if found is not None and found.items and found.items[0].operands else found for found in values]
+            value = next(found for found in holder if found is not None)
+        focus = self.focus(holder, want) if _has_layout(value) else None
+        if operations:
+            name = next(iter(operations))
+            recipe = RECIPES.get(name)
+            if recipe is not None:
+                written = recipe(self, node, holder, focus)
+                if written is not None:
+                    return self._finished(written, holder, focus, want)
+        return self._finished(self.call(node, holder, focus), holder, focus, want)
+
+    def _finished(
+        self, written: cst.BaseExpression, values: list[Value | None], focus: Want | None, want: Want | None
+    ) -> cst.BaseExpression:
+        if focus is None or not any(value is not None and value.is_tensor and value.op != "store" for value in values):
+            return written
+        return self.coerce(written, result_of(values, focus), want)
+
+    def call(
+        self,
+        node: cst.Call,
+        values: Sequence[Value | None],
+        focus: Want | None,
+        function: cst.BaseExpression | None = None,
+        extra: Sequence[cst.Arg] = (),
+    ) -> cst.Call:
+        """The same call under its Gluon name, operands in place, with `extra` arguments at the end."""
+        if function is None:
+            if isinstance(node.func, cst.Attribute) and not self._is_global(node.func):
+                function = node.func.with_changes(value=_receiver(self.operand(node.func.value, values, focus)))
+            else:
+                function = self.function_name(node)
+        arguments = [
+            argument.with_changes(value=self.argument(argument.value, values, focus)) for argument in node.args
+        ]
+        return node.with_changes(func=function, args=join_arguments(arguments, extra))
+
+    def argument(
+        self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None
+    ) -> cst.BaseExpression:
+        """An argument: an operand, or a spelled-out tuple of operands."""
+        if isinstance(node, (cst.Tuple, cst.List)) and focus is not None:
+            inside = {id(operand.node) for value in values if value is not None for operand in value.operands}
+            if any(id(element.value) in inside for element in node.elements):
+                elements = [
+                    element.with_changes(value=self.operand(element.value, values, focus)) for element in node.elements
+                ]
+                return node.with_changes(elements=elements)
+        return self.operand(node, values, focus)
+
+    def function_name(self, node: cst.Call) -> cst.BaseExpression:
+        return self.module.language_name(node.func)
+
+    def entry(self, name: str) -> ApiEntry:
+        return load_api()[f"tl.{name}"]
+
+    # -- the rest
+
+    def _tuple(self, node: cst.Tuple | cst.List, want: Want | None) -> cst.BaseExpression:
+        elements = [element.with_changes(value=self.emit(element.value)) for element in node.elements]
+        return node.with_changes(elements=elements)
+
+    def _subscript(
+        self, node: cst.Subscript, values: list[Value | None], focus: Want | None
+    ) -> cst.BaseExpression:
+        base = self.operand(node.value, values, focus) if focus is not None else self.emit(node.value)
+        slices = [
+            element.with_changes(slice=element.slice.with_changes(value=self.emit(element.slice.value)))
+            if isinstance(element.slice, cst.Index)
+            else element
+            for element in node.slice
+        ]
+        return node.with_changes(value=_receiver(base), slice=slices)
+
+    def _unread(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """A node no frame reaches: only its names are brought up to date."""
+        written = node.visit(_Renamer(self.module))
+        assert isinstance(written, cst.BaseExpression)
+        return written
+
+    # -- layouts
+
+    def coerce(self, node: cst.BaseExpression, have: Want, want: Want | None) -> cst.BaseExpression:
+        """Convert to the layout that is wanted, where it is not the one the value has."""
+        if want is None or same_want(have, want):
+            return node
+        node = node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
+        return self.module.gl_call("convert_layout", [node, cst.parse_expression(self.layout_text(want))])
+
+    def wrapped(self, want: Want, path: tuple[int, ...]) -> Want:
+        return tuple(None if term is None else wrap(path, term) for term in want)
+
+    def refuse(self, code: str, message: str, node: cst.CSTNode) -> Refusal:
+        return Refusal(code, message, node)
+
+
+def _has_layout(value: Value) -> bool:
+    return value.is_tensor or value.focus is not None
+
+
+def _operand_of(value: Value | None, node: cst.BaseExpression) -> Operand | None:
+    if value is None:
+        return None
+    return next((operand for operand in value.operands if operand.node is node), None)
+
+
+def pad(node: cst.BaseExpression, added: int, rank: int) -> cst.BaseExpression:
+    """`x[None, :]`: what Triton's broadcasting does without saying it."""
+    none = cst.Index(cst.Name("None"))
+    everything = cst.Slice(lower=None, upper=None)
+    slices: list[cst.BaseSlice] = [none] * added + [everything] * rank
+    elements = [
+        cst.SubscriptElement(part, comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if index + 1 < len(slices) else cst.MaybeSentinel.DEFAULT)
+        for index, part in enumerate(slices)
+    ]
+    return cst.Subscript(value=_receiver(node), slice=elements)
+
+
+def _receiver(node: cst.BaseExpression) -> cst.BaseExpression:
+    """A node that a dot or a bracket can follow."""
+    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or getattr(node, "lpar", None):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def join_arguments(arguments: Sequence[cst.Arg], extra: Sequence[cst.Arg]) -> list[cst.Arg]:
+    """`extra` after the author's arguments, in the author's own line breaking."""
+    if not extra:
+        return list(arguments)
+    result = list(arguments)
+    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if result:
+        last = result[-1]
+        if isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace):
+            # The call is spread over lines: what is added stays on the last argument's line.
+            trailing = last.comma
+            result[-1] = last.with_changes(comma=space)
+            added = list(extra)
+            added[-1] = added[-1].with_changes(comma=trailing)
+            return [*result, *added]
+        after = last.whitespace_after_arg
+        result[-1] = last.with_changes(comma=space, whitespace_after_arg=cst.SimpleWhitespace(""))
+        added = [argument.with_changes(comma=space) for argument in extra[:-1]]
+        return [*result, *added, extra[-1].with_changes(whitespace_after_arg=after)]
+    return [argument.with_changes(comma=space) for argument in extra[:-1]] + [extra[-1]]
+
+
+class _Renamer(cst.CSTTransformer):
+    """Brings the names of code that is not analysed up to date: `tl.float32` is `gl.float32`."""
+
+    def __init__(self, module: "ModuleWriter") -> None:
+        super().__init__()
+        self.module = module
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        return dotted(node) is None
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if dotted(original_node) is not None:
+            return self.module.language_name(original_node)
+        return updated_node

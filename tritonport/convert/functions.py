@@ -1,0 +1,617 @@
+"""Writing a whole function: its statements, the copies of its index variables, its layouts.
+
+The body is written several times. The first passes only find out which layouts each index variable is asked for, last statement
+first, since the uses stand below the definitions; when nothing new is asked for, names are given and the text is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tritonport.analysis.dims import canonical
+from tritonport.analysis.expressions import AUGMENTED, BINARY
+from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.layout_text import definition as layout_definition
+from tritonport.convert.layout_text import term_text
+from tritonport.convert.names import Names, name_layouts, suffix
+from tritonport.convert.wants import Want, key
+from tritonport.convert.webs import Web, Webs
+from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
+from tritonport.source.module import Kernel
+
+if TYPE_CHECKING:
+    from tritonport.convert.module import ModuleWriter
+
+MAX_PASSES = 24
+_BINARY_OF = {name: operator for operator, name in BINARY.items()}
+
+
+class FunctionWriter(ExpressionWriter):
+    """Writes a kernel (one frame) or a helper (one frame per call that reaches it)."""
+
+    def __init__(self, module: "ModuleWriter", kernel: Kernel, frames: list[Frame]) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.frames = frames
+        self.webs = Webs(frames)
+        self.is_entry = frames[0].caller is None
+        self.names = Names(_all_names(kernel.node) | module.taken)
+        self.layouts: dict[Root, str] = {}
+        self.slots: list[tuple[str, list[Root | None]]] = []
+        self.final = False
+        self.changed = False
+        self.depth = 0
+        self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
+
+    # -- the function
+
+    def write(self) -> cst.FunctionDef:
+        body = self.kernel.node.body
+        for _ in range(MAX_PASSES):
+            self.changed = False
+            self._block(body)
+            if not self.changed and not self._ask_for_defaults():
+                break
+        else:
+            raise Refusal("TP204", f"the layouts of {self.kernel.name} do not settle", self.kernel.node)
+        self._name_copies()
+        self.final = True
+        node = self.kernel.node.with_changes(body=self._block(body), params=self._parameters())
+        return self._with_layouts(node)
+
+    def _ask_for_defaults(self) -> bool:
+        """A cheap variable nothing asks for still needs a layout to be written in."""
+        asked = False
+        for web in self.webs.all():
+            if web.is_tensor and not web.expensive and not web.copies:
+                want = tuple(self._default_of(index, definitions) for index, definitions in enumerate(web.definitions))
+                asked |= web.ask(want)
+        return asked
+
+    def _default_of(self, index: int, definitions: list[Definition]) -> Term | None:
+        for definition in definitions:
+            if definition.value.is_tensor:
+                return self.shape_term(index, definition.value)
+        return None
+
+    def shape_term(self, index: int, value: Value) -> Term:
+        """Some layout of the kernel that fits a shape."""
+        shape = tuple(canonical(size) for size in value.shape)
+        known = self.defaults[index]
+        if shape not in known:
+            known[shape] = Root(value.rank, value.shape)
+        return known[shape]
+
+    def default_term(self, index: int, value: Value, want: Want | None) -> Term:
+        if want is not None and want[index] is not None:
+            term = want[index]
+            assert term is not None
+            return term
+        return self.shape_term(index, value)
+
+    # -- layouts
+
+    def layout_text(self, want: Want) -> str:
+        if self.is_entry:
+            (term,) = want
+            assert term is not None
+            root = root_of(term)
+            if root not in self.layouts:
+                self.layouts[root] = f"layout{len(self.layouts)}"
+                self.changed = True
+            return term_text(term, self.layouts, self.module.gl)
+        return self._slot_text(want)
+
+    def _slot_text(self, want: Want) -> str:
+        terms = [normal(term) if term is not None else None for term in want]
+        paths = {_axes(term) for term in terms if term is not None}
+        if len(paths) != 1:
+            raise Inconsistent
+        roots = [root_of(term) if term is not None else None for term in terms]
+        text = self._parameter_layout(roots)
+        if text is None:
+            text = self._slot(roots)
+        for axis in reversed(paths.pop()):
+            text = f"{self.module.gl}.SliceLayout({axis}, {text})"
+        return text
+
+    def _parameter_layout(self, roots: list[Root | None]) -> str | None:
+        """`x.type.layout` where a tensor argument has that very layout."""
+        for parameter in self.kernel.parameters:
+            terms = []
+            for frame in self.frames:
+                value = frame.parameters[parameter.name].value
+                terms.append(normal(value.term) if value.is_tensor and value.focus is not None else None)
+            if all(root is None or term is root for term, root in zip(terms, roots, strict=True)) and any(terms):
+                if self._is_reassigned(parameter.name):
+                    continue
+                return f"{parameter.name}.type.layout"
+        return None
+
+    def _is_reassigned(self, name: str) -> bool:
+        return any(definition.name == name for frame in self.frames for definition in frame.targets.values())
+
+    def _slot(self, roots: list[Root | None]) -> str:
+        for name, known in self.slots:
+            if all(a is None or b is None or a is b for a, b in zip(known, roots, strict=True)):
+                for index, root in enumerate(roots):
+                    known[index] = known[index] or root
+                return name
+        wanted = "layout" if not self.slots else f"layout_{len(self.slots) + 1}"
+        name = self.names.fresh(wanted)
+        self.slots.append((name, list(roots)))
+        self.changed = True
+        return name
+
+    def _parameters(self) -> cst.Parameters:
+        parameters = self.kernel.node.params
+        changed = [self._parameter(param) for param in parameters.params]
+        keyword_only = [self._parameter(param) for param in parameters.kwonly_params]
+        for name, _ in self.slots:
+            annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
+            changed.append(cst.Param(cst.Name(name), annotation, default=None if not _has_default(changed) else cst.Name("None")))
+        return parameters.with_changes(params=_with_commas(changed, parameters.params), kwonly_params=keyword_only)
+
+    def _parameter(self, param: cst.Param) -> cst.Param:
+        changes: dict[str, object] = {}
+        if param.annotation is not None:
+            annotation = self.module.language_name(param.annotation.annotation)
+            changes["annotation"] = param.annotation.with_changes(annotation=annotation)
+        if param.default is not None:
+            changes["default"] = self._unread(param.default)
+        return param.with_changes(**changes) if changes else param
+
+    def _with_layouts(self, node: cst.FunctionDef) -> cst.FunctionDef:
+        if not self.is_entry or not self.layouts or not isinstance(node.body, cst.IndentedBlock):
+            return node
+        frame = self.frames[0]
+        parameters = {parameter.name for parameter in self.kernel.parameters if not parameter.constexpr}
+        statements = list(node.body.body)
+        place = _after_docstring(statements)
+        lines: list[cst.BaseStatement] = []
+        last = place
+        for root, name in self.layouts.items():
+            text = layout_definition(root, self.module.integers_of(frame), parameters, self.module.gl, self.module.snippets)
+            text, after = self.module.resolve_locals(frame, text, node)
+            last = max(last, after)
+            lines.append(cst.parse_statement(f"{name}: {self.module.gl}.constexpr = {text}\n", self.module.config))
+        place = last
+        following = statements[place] if place < len(statements) else None
+        if following is not None and not _starts_with_blank(following) and len(lines) > 1:
+            statements[place] = _blank_before(following)
+        statements[place:place] = lines
+        return node.with_changes(body=node.body.with_changes(body=statements))
+
+    # -- copies of variables
+
+    def _name_copies(self) -> None:
+        roots = [root for root in self.layouts]
+        if self.is_entry:
+            self.layouts = name_layouts(roots, self.names)
+        for web in self.webs.all():
+            if len(web.copies) < 2 and not (web.expensive and web.copies):
+                continue
+            terms = [next(term for term in want if term is not None) for want, _ in web.copies.values()]
+            if web.expensive:
+                bound = next(term for term in web.bound if term is not None)
+                others = [bound, *terms]
+            else:
+                others = terms
+            for wanted, (want, _) in list(web.copies.items()):
+                term = next(term for term in want if term is not None)
+                label = suffix(term, self.layouts, others)
+                web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
+
+    def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
+        definition = next(found for found in definitions if found is not None)
+        web = self.webs.of_definition(definition)
+        if not web.is_tensor:
+            return node
+        if not web.expensive:
+            if want is None:
+                if not web.copies:
+                    return node
+                return node.with_changes(value=next(iter(web.copies.values()))[1])
+            if web.ask(want):
+                self.changed = True
+            return node.with_changes(value=web.copies[key(want)][1])
+        bound = web.bound
+        if want is None or all(
+            wanted is None or have is None or normal(wanted) == normal(have)
+            for wanted, have in zip(want, bound, strict=True)
+        ):
+            return node
+        if self._can_hoist(definitions):
+            if web.ask(want):
+                self.changed = True
+            return node.with_changes(value=web.copies[key(want)][1])
+        return self.coerce(node, bound, want)
+
+    def _can_hoist(self, definitions: Sequence[Definition | None]) -> bool:
+        """A value made outside of the loop that uses it is converted where it is made, once."""
+        found = [definition for definition in definitions if definition is not None]
+        return all(definition.how == "assign" and definition.depth < self.depth for definition in found)
+
+    # -- statements
+
+    def _block(self, body: cst.BaseSuite) -> cst.BaseSuite:
+        if isinstance(body, cst.SimpleStatementSuite):
+            small: list[cst.BaseSmallStatement] = []
+            for statement in body.body:
+                small += self._small(statement)
+            return body.with_changes(body=small)
+        assert isinstance(body, cst.IndentedBlock)
+        written: list[cst.BaseStatement] = []
+        if not self.final:
+            for line in reversed(body.body):
+                self._statement(line)
+            return body
+        for line in body.body:
+            written += self._statement(line)
+        return body.with_changes(body=written)
+
+    def _statement(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
+        if isinstance(line, cst.SimpleStatementLine):
+            parts = [self._small(small) for small in line.body]
+            if all(len(part) == 1 for part in parts):
+                return [line.with_changes(body=[part[0].with_changes(semicolon=small.semicolon) for part, small in zip(parts, line.body, strict=True)])]
+            return _lines(line, [small for part in parts for small in part])
+        if isinstance(line, cst.If):
+            return [self._if(line)]
+        if isinstance(line, cst.For):
+            return [self._for(line)]
+        if isinstance(line, cst.While):
+            self.depth += 1
+            written = line.with_changes(test=self.emit(line.test), body=self._block(line.body))
+            self.depth -= 1
+            return [written]
+        return [line]
+
+    def _if(self, line: cst.If) -> cst.If:
+        orelse = line.orelse
+        if isinstance(orelse, cst.If):
+            orelse = self._if(orelse)
+        elif orelse is not None:
+            orelse = orelse.with_changes(body=self._block(orelse.body))
+        return line.with_changes(test=self.emit(line.test), body=self._block(line.body), orelse=orelse)
+
+    def _for(self, line: cst.For) -> cst.For:
+        iterable = line.iter
+        written: cst.BaseExpression
+        if isinstance(iterable, cst.Call):
+            written = self.module.iterator(self, iterable)
+        else:
+            written = self.emit(iterable)
+        self.depth += 1
+        body = self._block(line.body)
+        self.depth -= 1
+        return line.with_changes(iter=written, body=body)
+
+    def _small(self, small: cst.BaseSmallStatement) -> list[cst.BaseSmallStatement]:
+        if isinstance(small, cst.Expr):
+            return [small.with_changes(value=self.emit(small.value))]
+        if isinstance(small, cst.Assign):
+            return self._assign(small)
+        if isinstance(small, cst.AnnAssign):
+            return self._annotated(small)
+        if isinstance(small, cst.AugAssign):
+            return self._augmented(small)
+        if isinstance(small, cst.Return):
+            return [self._return(small)]
+        if isinstance(small, cst.Assert):
+            return [small.with_changes(test=self.emit(small.test))]
+        return [small]
+
+    def _reached(self, node: cst.CSTNode) -> bool:
+        return any(node in frame.values or node in frame.targets for frame in self.frames)
+
+    def _assign(self, small: cst.Assign) -> list[cst.BaseSmallStatement]:
+        if not self._reached(small.value):
+            return [small.with_changes(value=self._unread(small.value))]
+        if len(small.targets) > 1:
+            plain = [target.target for target in small.targets]
+            if any(len(self._copies(target)) > 1 for target in plain if isinstance(target, cst.Name)):
+                single: list[cst.BaseSmallStatement] = []
+                for target in small.targets:
+                    single += self._assign(small.with_changes(targets=[target]))
+                return single
+        target = small.targets[-1].target
+        if isinstance(target, cst.Name):
+            web = self._web(target)
+            if web is None or not web.is_tensor:
+                return [small.with_changes(value=self._valued(small.value, target))]
+            written: list[cst.BaseSmallStatement] = []
+            for want, name in self._copies(target):
+                value = self.emit(small.value, want)
+                targets = [*small.targets[:-1], small.targets[-1].with_changes(target=target.with_changes(value=name))]
+                written.append(small.with_changes(targets=targets, value=value))
+            return written + self._conversions(target, web)
+        if isinstance(target, (cst.Tuple, cst.List)):
+            return self._unpack(small, target)
+        return [small.with_changes(value=self.emit(small.value))]
+
+    def _valued(self, value: cst.BaseExpression, target: cst.Name) -> cst.BaseExpression:
+        """A tuple that is spelled out keeps its items in the layouts its variable has."""
+        definitions = [frame.targets.get(target) for frame in self.frames]
+        items = [definition.value.items if definition is not None else () for definition in definitions]
+        if isinstance(value, (cst.Tuple, cst.List)) and any(items):
+            return self.spelled(value, items)
+        return self.emit(value)
+
+    def spelled(self, node: cst.Tuple | cst.List, items: Sequence[Sequence[Value]]) -> cst.BaseExpression:
+        elements = []
+        for position, element in enumerate(node.elements):
+            want = tuple(
+                row[position].term if position < len(row) and row[position].is_tensor and row[position].focus is not None else None
+                for row in items
+            )
+            value = self.emit(element.value, want if any(term is not None for term in want) else None)
+            elements.append(element.with_changes(value=value))
+        return node.with_changes(elements=elements)
+
+    def _web(self, target: cst.Name) -> Web | None:
+        if not any(target in frame.targets for frame in self.frames):
+            return None
+        return self.webs.of_target(target, target.value)
+
+    def _copies(self, target: cst.Name) -> list[tuple[Want | None, str]]:
+        web = self._web(target)
+        if web is None or not web.is_tensor:
+            return [(None, target.value)]
+        if web.expensive:
+            return [(web.bound, target.value)]
+        return [(want, name) for want, name in web.copies.values()]
+
+    def _conversions(self, target: cst.Name, web: Web) -> list[cst.BaseSmallStatement]:
+        """Copies of an expensive variable that a loop below asks for in another layout."""
+        if not web.expensive:
+            return []
+        written: list[cst.BaseSmallStatement] = []
+        for want, name in web.copies.values():
+            value = self.module.gl_call(
+                "convert_layout", [cst.Name(target.value), cst.parse_expression(self.layout_text(want))]
+            )
+            written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], value))
+        return written
+
+    def _unpack(self, small: cst.Assign, target: cst.Tuple | cst.List) -> list[cst.BaseSmallStatement]:
+        names = [element.value for element in target.elements]
+        value = small.value
+        after: list[cst.BaseSmallStatement] = []
+        if (
+            isinstance(value, (cst.Tuple, cst.List))
+            and len(value.elements) == len(names)
+            and all(isinstance(name, cst.Name) for name in names)
+        ):
+            left: list[cst.BaseElement] = []
+            right: list[cst.BaseElement] = []
+            for name, element, slot in zip(names, value.elements, target.elements, strict=True):
+                assert isinstance(name, cst.Name)
+                web = self._web(name)
+                copies = self._copies(name)
+                for index, (want, copy) in enumerate(copies):
+                    written = self.emit(element.value, want)
+                    left.append(_element(slot, name.with_changes(value=copy), index + 1 < len(copies)))
+                    right.append(_element(element, written, index + 1 < len(copies)))
+                if web is not None:
+                    after += self._conversions(name, web)
+            new_target = target.with_changes(elements=left)
+            return [
+                small.with_changes(
+                    targets=[*small.targets[:-1], small.targets[-1].with_changes(target=new_target)],
+                    value=value.with_changes(elements=right),
+                ),
+                *after,
+            ]
+        written_value = self.emit(value)
+        for name in names:
+            if isinstance(name, cst.Name):
+                after += self._after_unpack(name)
+        return [small.with_changes(value=written_value), *after]
+
+    def _after_unpack(self, name: cst.Name) -> list[cst.BaseSmallStatement]:
+        web = self._web(name)
+        if web is None or not web.is_tensor:
+            return []
+        values = [frame.targets[name].value if name in frame.targets else None for frame in self.frames]
+        have: Want = tuple(value.term if value is not None and value.focus is not None else None for value in values)
+        written: list[cst.BaseSmallStatement] = []
+        if web.expensive:
+            converted = self.coerce(cst.Name(name.value), have, web.bound)
+            if not isinstance(converted, cst.Name):
+                written.append(cst.Assign([cst.AssignTarget(cst.Name(name.value))], converted))
+        return written + self._conversions(name, web)
+
+    def _annotated(self, small: cst.AnnAssign) -> list[cst.BaseSmallStatement]:
+        annotation = small.annotation.with_changes(
+            annotation=self.module.language_name(small.annotation.annotation)
+        )
+        value = self.emit(small.value) if small.value is not None else None
+        return [small.with_changes(annotation=annotation, value=value)]
+
+    def _augmented(self, small: cst.AugAssign) -> list[cst.BaseSmallStatement]:
+        target = small.target
+        values = self.values(small)
+        if not isinstance(target, cst.Name) or self.first(small) is None:
+            return [small.with_changes(value=self._unread(small.value))]
+        web = self._web(target)
+        if web is None or not web.is_tensor:
+            return [small.with_changes(value=self.emit(small.value))]
+        written: list[cst.BaseSmallStatement] = []
+        for want, name in self._copies(target):
+            focus = self.focus(values, want)
+            left = self.operand(target, values, focus)
+            right = self.operand(small.value, values, focus)
+            result = tuple(
+                None if value is None else (value.term if value.focus is not None else term)
+                for value, term in zip(values, focus, strict=True)
+            )
+            direct = isinstance(left, cst.Name) and left.value == name
+            if direct and (want is None or all(a is None or b is None or normal(a) == normal(b) for a, b in zip(result, want, strict=True))):
+                written.append(small.with_changes(target=target.with_changes(value=name), value=right))
+                continue
+            operator = _BINARY_OF[AUGMENTED[type(small.operator)]]
+            combined: cst.BaseExpression = cst.BinaryOperation(left, operator(), _operand(right))
+            combined = self.coerce(combined, result, want)
+            written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], combined))
+        return written + self._conversions(target, web)
+
+    def _return(self, small: cst.Return) -> cst.Return:
+        if small.value is None or not self._reached(small.value):
+            return small
+        results = []
+        for frame in self.frames:
+            caller = frame.caller
+            results.append(caller.values.get(frame.call) if caller is not None and frame.call is not None else None)
+        if isinstance(small.value, (cst.Tuple, cst.List)):
+            items = [result.items if result is not None else () for result in results]
+            return small.with_changes(value=self.spelled(small.value, items))
+        want = tuple(
+            result.term if result is not None and result.is_tensor and result.focus is not None else None
+            for result in results
+        )
+        return small.with_changes(value=self.emit(small.value, want if any(term is not None for term in want) else None))
+
+    # -- calls of helpers
+
+    def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
+        callees = [frame.calls.get(node) for frame in self.frames]
+        callee = next(frame for frame in callees if frame is not None)
+        written = self.module.helper(callee.kernel, [frame for frame in callees if frame is not None])
+        arguments = []
+        names = [parameter.name for parameter in callee.kernel.parameters]
+        position = 0
+        for argument in node.args:
+            if argument.keyword is not None:
+                name = argument.keyword.value
+            elif argument.star:
+                arguments.append(argument.with_changes(value=self.emit(argument.value)))
+                continue
+            else:
+                name = names[position]
+                position += 1
+            wanted = tuple(
+                None
+                if frame is None
+                else (value.term if (value := frame.parameters[name].value).is_tensor and value.focus is not None else None)
+                for frame in callees
+            )
+            arguments.append(
+                argument.with_changes(
+                    value=self.emit(argument.value, wanted if any(term is not None for term in wanted) else None)
+                )
+            )
+        extra = []
+        for name, roots in written.slots_for(callees):
+            if all(root is None for root in roots):
+                continue
+            extra.append(
+                cst.Arg(
+                    cst.parse_expression(self.layout_text(tuple(roots))),
+                    keyword=cst.Name(name),
+                    equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+                )
+            )
+        from tritonport.convert.expressions import join_arguments
+
+        function = node.func
+        if written.name != callee.kernel.name:
+            function = cst.Name(written.name)
+        call = node.with_changes(func=function, args=join_arguments(arguments, extra))
+        values = self.values(node)
+        value = self.first(node)
+        if value is None or not value.is_tensor:
+            return call
+        have: Want = tuple(found.term if found is not None else None for found in values)
+        return self.coerce(call, have, want)
+
+
+def _axes(term: Term) -> tuple[int, ...]:
+    axes: list[int] = []
+    while isinstance(term, Slice):
+        axes.append(term.axis)
+        term = normal(term.parent)
+    return tuple(axes)
+
+
+def _all_names(node: cst.CSTNode) -> set[str]:
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, cst.Name):
+            found.add(item.value)
+        stack.extend(item.children)
+    return found
+
+
+def _has_default(params: Sequence[cst.Param]) -> bool:
+    return any(param.default is not None for param in params)
+
+
+def _with_commas(params: list[cst.Param], original: Sequence[cst.Param]) -> list[cst.Param]:
+    if len(params) == len(original):
+        return params
+    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    count = len(original)
+    last = params[count - 1] if count else None
+    trailing = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
+    result = params[: max(count - 1, 0)]
+    if last is not None:
+        result.append(last.with_changes(comma=space))
+    for index, param in enumerate(params[count:]):
+        result.append(param.with_changes(comma=trailing if index == len(params) - count - 1 else space))
+    return result
+
+
+def _after_docstring(statements: Sequence[cst.BaseStatement]) -> int:
+    if statements and isinstance(statements[0], cst.SimpleStatementLine):
+        first = statements[0].body[0]
+        if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
+            return 1
+    return 0
+
+
+def _starts_with_blank(statement: cst.BaseStatement) -> bool:
+    lines = getattr(statement, "leading_lines", ())
+    return bool(lines) and lines[0].comment is None
+
+
+def _blank_before(statement: cst.BaseStatement) -> cst.BaseStatement:
+    lines = list(getattr(statement, "leading_lines", ()))
+    return statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *lines])
+
+
+def _lines(line: cst.SimpleStatementLine, small: list[cst.BaseSmallStatement]) -> list[cst.BaseStatement]:
+    """One statement per line; the comment above stays above the first, the one behind stays behind the last."""
+    result: list[cst.BaseStatement] = []
+    for index, statement in enumerate(small):
+        statement = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        changes: dict[str, object] = {"body": [statement]}
+        if index:
+            changes["leading_lines"] = []
+        if index + 1 < len(small):
+            changes["trailing_whitespace"] = cst.TrailingWhitespace()
+        result.append(line.with_changes(**changes))
+    return result
+
+
+def _element(model: cst.BaseElement, value: cst.BaseExpression, more: bool) -> cst.BaseElement:
+    if more:
+        return cst.Element(value, comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    return model.with_changes(value=value)
+
+
+def _operand(node: cst.BaseExpression) -> cst.BaseExpression:
+    simple = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
+    if isinstance(node, simple) or getattr(node, "lpar", None):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+__all__ = ["FunctionWriter", "Inconsistent", "Kind"]

@@ -1,0 +1,360 @@
+"""Writing a whole file: which kernels change, the helpers they share, imports and decorators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.analysis.calls import language_entry, libdevice_name
+from tritonport.analysis.dims import canonical
+from tritonport.analysis.frame import Frame
+from tritonport.analysis.interpreter import Interpreter
+from tritonport.analysis.values import Refusal
+from tritonport.convert.expressions import Inconsistent
+from tritonport.convert.functions import FunctionWriter
+from tritonport.convert.recipes import load_recipes
+from tritonport.layouts.solver import collect, frames_of, solve
+from tritonport.layouts.terms import Term
+from tritonport.report import Diagnostic
+from tritonport.source.module import Kernel, SourceModule, dotted
+
+
+@dataclass
+class Written:
+    """One Gluon version of a helper: its name, its text, and the layouts it has to be given."""
+
+    name: str
+    kernel: Kernel
+    frames: list[Frame]
+    node: cst.FunctionDef | None = None
+    slots: list[tuple[str, list[object]]] = field(default_factory=list)
+
+    def slots_for(self, callees: Sequence[Frame | None]) -> list[tuple[str, list[Term | None]]]:
+        """The layout parameters with their terms for the given frames."""
+        positions = [None if frame is None else self.frames.index(frame) for frame in callees]
+        return [
+            (name, [None if position is None else roots[position] for position in positions])  # type: ignore[misc]
+            for name, roots in self.slots
+        ]
+
+
+@dataclass
+class Analysed:
+    kernel: Kernel
+    frame: Frame
+    integers: set[str]
+
+
+class ModuleWriter:
+    """Converts the kernels of one file that can be converted; `left` says why the others cannot."""
+
+    def __init__(self, module: SourceModule, triton: str, wanted: frozenset[str] | None = None) -> None:
+        load_recipes()
+        self.module = module
+        self.triton = triton
+        self.config = module.tree.config_for_parsing
+        self.taken = _module_names(module)
+        self.gluon = self._alias("triton.experimental.gluon", "gluon")
+        self.gl = self._alias("triton.experimental.gluon.language", "gl")
+        self.snippets: set[str] = set()
+        self.entries_used: set[str] = set()
+        self.diagnostics: list[Diagnostic] = []
+        self.refusals: dict[Kernel, Diagnostic] = {}
+        self.wanted = wanted
+        self.analysed: dict[Kernel, Analysed] = {}
+        self.helpers: dict[Kernel, list[Written]] = {}
+        self.helper_frames: dict[Kernel, list[Frame]] = {}
+        self.written: dict[Kernel, cst.FunctionDef] = {}
+        self._current: Kernel | None = None
+        self._integers: dict[int, set[str]] = {}
+
+    def _alias(self, qualified: str, default: str) -> str:
+        for name, meanings in self.module.bindings.imported.items():
+            if qualified in meanings:
+                return name
+        name, number = default, 2
+        while name in self.taken:
+            name, number = f"{default}{number}", number + 1
+        return name
+
+    # -- analysis
+
+    def run(self) -> None:
+        """Analyse, solve and write; a kernel that is refused late is left out and the rest is done again."""
+        candidates = [
+            kernel
+            for kernel in self.module.kernels
+            if kernel.language == "triton" and (self.wanted is None or kernel.name in self.wanted)
+        ]
+        called = self._called()
+        entries = [kernel for kernel in candidates if kernel not in called or kernel in self._launched()]
+        while True:
+            self._reset()
+            remaining = [kernel for kernel in entries if kernel not in self.refusals]
+            if self._analyse(remaining) and self._write():
+                break
+        self._orphans(candidates, called)
+
+    def _reset(self) -> None:
+        self.analysed.clear()
+        self.helpers.clear()
+        self.helper_frames.clear()
+        self.written.clear()
+        self.snippets.clear()
+        self.entries_used.clear()
+        self.diagnostics.clear()
+
+    def _analyse(self, entries: list[Kernel]) -> bool:
+        for kernel in entries:
+            self._current = kernel
+            interpreter = Interpreter(self.module)
+            try:
+                frame = interpreter.run(kernel)
+                frames = list(frames_of(frame))
+                solve(frames)
+            except Refusal as refusal:
+                self._refuse(kernel, refusal)
+                return False
+            self.analysed[kernel] = Analysed(kernel, frame, interpreter.integers)
+            for inner in frames:
+                self._integers[id(inner)] = interpreter.integers
+                if inner is not frame:
+                    self.helper_frames.setdefault(inner.kernel, []).append(inner)
+        return True
+
+    def _write(self) -> bool:
+        for kernel, analysed in self.analysed.items():
+            self._current = kernel
+            try:
+                self.written[kernel] = FunctionWriter(self, kernel, [analysed.frame]).write()
+            except (Refusal, Inconsistent) as problem:
+                if isinstance(problem, Inconsistent):
+                    problem = Refusal("TP204", f"{kernel.name} cannot be written for all of its calls", kernel.node)
+                self._refuse(kernel, problem)
+                return False
+        return True
+
+    def _refuse(self, kernel: Kernel, refusal: Refusal) -> None:
+        line, column = self.module.position(refusal.node if refusal.node is not None else kernel.node)
+        self.refusals[kernel] = Diagnostic(
+            refusal.code, refusal.message, self.module.path, line, column, kernel.name, refusal.hint
+        )
+
+    def _orphans(self, candidates: list[Kernel], called: set[Kernel]) -> None:
+        """Helpers whose every caller was left stay as they are, without a word of their own."""
+
+    def _called(self) -> set[Kernel]:
+        found: set[Kernel] = set()
+        for kernel in self.module.kernels:
+            for call in _calls(kernel.node):
+                path = dotted(call.func)
+                if path is None:
+                    continue
+                other = self.module.bindings.kernels.get(path) or self.module.kernel_by_path(path, kernel)
+                if other is not None and other is not kernel:
+                    found.add(other)
+        return found
+
+    def _launched(self) -> set[Kernel]:
+        """Kernels that host code launches: `name[grid](...)`."""
+        names = set()
+        for call in _calls(self.module.tree):
+            if isinstance(call.func, cst.Subscript):
+                path = dotted(call.func.value)
+                if path is not None:
+                    names.add(path.split(".")[-1])
+        return {kernel for kernel in self.module.kernels if kernel.name in names}
+
+    def integers_of(self, frame: Frame) -> set[str]:
+        return self._integers.get(id(frame), set())
+
+    def terms_by_shape(self, frame: Frame) -> dict[tuple[str, ...], Term]:
+        """Some layout term for each shape that a kernel works on."""
+        root = frame.chain[-1]
+        found: dict[tuple[str, ...], Term] = {}
+        for value in collect(frames_of(root)):
+            if value.is_tensor and value.focus is not None and value.op not in ("store", "parameter", "call"):
+                found.setdefault(tuple(canonical(size) for size in value.shape), value.term)
+        return found
+
+    # -- helpers
+
+    def helper(self, kernel: Kernel, frames: list[Frame]) -> Written:
+        """The Gluon version of a helper that serves these calls of it."""
+        if kernel not in self.helpers:
+            self.helpers[kernel] = self._write_helper(kernel)
+        for version in self.helpers[kernel]:
+            if all(frame in version.frames for frame in frames):
+                return version
+        raise Inconsistent
+
+    def _write_helper(self, kernel: Kernel) -> list[Written]:
+        frames = self.helper_frames[kernel]
+        keep_original = self._needed_by_triton(kernel)
+        try:
+            return [self._version(kernel, frames, 0, keep_original)]
+        except Inconsistent:
+            groups: dict[tuple[object, ...], list[Frame]] = {}
+            for frame in frames:
+                groups.setdefault(_call_signature(frame), []).append(frame)
+            if len(groups) == 1:
+                raise
+            return [
+                self._version(kernel, group, number, keep_original) for number, group in enumerate(groups.values())
+            ]
+
+    def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
+        writer = FunctionWriter(self, kernel, frames)
+        node = writer.write()
+        name = kernel.name
+        if keep_original:
+            name = f"{name}_gluon"
+        if number:
+            name = f"{name}_{number + 1}"
+        if name != kernel.name:
+            node = node.with_changes(name=cst.Name(name))
+        return Written(name, kernel, frames, node, [(slot, list(roots)) for slot, roots in writer.slots])
+
+    def _needed_by_triton(self, kernel: Kernel) -> bool:
+        """Whether a kernel that stays Triton calls this helper."""
+        for other in self.module.kernels:
+            if other in self.analysed or other in self.helper_frames or other.language != "triton":
+                continue
+            for call in _calls(other.node):
+                if dotted(call.func) == kernel.name:
+                    return True
+        return False
+
+    # -- names
+
+    def language_name(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """`gl.load` for `tl.load` under whatever name the file has it; other names as they are."""
+        if isinstance(node, cst.SimpleString):
+            return self._string_annotation(node)
+        names = self.module.qualified_names(node)
+        if any(libdevice_name(name) for name in names):
+            return node
+        for name in names:
+            if not name.startswith("triton.language"):
+                continue
+            entry = language_entry(name)
+            if entry is None:
+                continue
+            target = entry.target(self.triton)
+            self.entries_used.add(entry.name)
+            if target is None or not target.startswith("gl."):
+                return node
+            written = cst.parse_expression(target.replace("gl.", f"{self.gl}.", 1))
+            return written.with_changes(lpar=node.lpar, rpar=node.rpar)
+        return node
+
+    def _string_annotation(self, node: cst.SimpleString) -> cst.BaseExpression:
+        """`"tl.constexpr"` as an annotation: quotes stay, the name changes."""
+        text = node.value
+        if self.module.is_constexpr(node):
+            return node.with_changes(value=re.sub(r"[\w.]*constexpr", f"{self.gl}.constexpr", text))
+        return node
+
+    def gl_call(self, name: str, arguments: Sequence[cst.BaseExpression]) -> cst.Call:
+        self.entries_used.add(f"tl.{name}")
+        space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        args = [
+            cst.Arg(argument, comma=space if index + 1 < len(arguments) else cst.MaybeSentinel.DEFAULT)
+            for index, argument in enumerate(arguments)
+        ]
+        return cst.Call(cst.Attribute(cst.Name(self.gl), cst.Name(name)), args)
+
+    def snippet_call(self, name: str, arguments: Sequence[cst.Arg]) -> cst.Call:
+        """A call of one of the functions that a port brings along."""
+        self.snippets.add(name)
+        return cst.Call(cst.Name(name), list(arguments))
+
+    # -- loops
+
+    def iterator(self, writer: FunctionWriter, node: cst.Call) -> cst.BaseExpression:
+        """`tl.range` is `range` unless it carries hints, which only Triton's own pipeliner reads: those stay, and are said."""
+        arguments = [argument.with_changes(value=writer.emit(argument.value)) for argument in node.args]
+        names = self.module.qualified_names(node.func)
+        entry = next((language_entry(name) for name in names if name.startswith("triton.language")), None)
+        if entry is None or entry.short != "range":
+            return node.with_changes(func=self.language_name(node.func), args=arguments)
+        hints = [argument for argument in node.args if argument.keyword is not None and argument.keyword.value not in _BOUNDS]
+        if hints:
+            if writer.final:
+                line, column = self.module.position(node)
+                said = ", ".join(self.module.tree.code_for_node(hint).strip().rstrip(",") for hint in hints)
+                self.diagnostics.append(
+                    Diagnostic("TP106", f"{said} is kept as a hint", self.module.path, line, column, writer.kernel.name)
+                )
+            return node.with_changes(args=arguments)
+        ordered: list[cst.Arg] = []
+        by_name = {argument.keyword.value: argument for argument in arguments if argument.keyword is not None}
+        if by_name:
+            ordered = [argument for argument in arguments if argument.keyword is None]
+            for name in _BOUNDS[len(ordered) :]:
+                if name in by_name:
+                    ordered.append(by_name[name].with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
+            if len(ordered) != len(arguments):
+                return node.with_changes(args=arguments)
+            arguments = _comma_separated(ordered)
+        return node.with_changes(func=cst.Name("range"), args=arguments)
+
+    # -- local compile-time names in layouts
+
+    def resolve_locals(self, frame: Frame, text: str, node: cst.FunctionDef) -> tuple[str, int]:
+        """A layout's text may name local constexprs: the definition then stands below theirs."""
+        place = 0
+        if not isinstance(node.body, cst.IndentedBlock):
+            return text, place
+        for name in set(re.findall(r"[A-Za-z_]\w*", text)):
+            for index, statement in enumerate(node.body.body):
+                if _defines_constexpr(statement, name):
+                    place = max(place, index + 1)
+        return text, place
+
+
+_BOUNDS = ("arg1", "arg2", "step")
+
+
+def _comma_separated(arguments: list[cst.Arg]) -> list[cst.Arg]:
+    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return [
+        argument.with_changes(comma=space if index + 1 < len(arguments) else cst.MaybeSentinel.DEFAULT)
+        for index, argument in enumerate(arguments)
+    ]
+
+
+def _defines_constexpr(statement: cst.BaseStatement, name: str) -> bool:
+    if isinstance(statement, cst.SimpleStatementLine):
+        return any(
+            isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name) and small.target.value == name
+            for small in statement.body
+        )
+    if isinstance(statement, cst.If):
+        return any(_defines_constexpr(inner, name) for inner in statement.body.body if isinstance(inner, cst.BaseStatement))
+    return False
+
+
+def _call_signature(frame: Frame) -> tuple[object, ...]:
+    return tuple(
+        (name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items()
+    )
+
+
+def _calls(node: cst.CSTNode) -> list[cst.Call]:
+    found = []
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, cst.Call):
+            found.append(item)
+        stack.extend(item.children)
+    return found
+
+
+def _module_names(module: SourceModule) -> set[str]:
+    bindings = module.bindings
+    return {*bindings.imported, *bindings.assigned, *bindings.functions, *bindings.kernels}

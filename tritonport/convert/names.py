@@ -1,0 +1,80 @@
+"""Names for what the output adds: layouts after the memory they serve, copies of index variables after their layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
+
+_POINTER = re.compile(r"(_ptrs?|_pointer|_base|ptrs?_?|_p)$|^(p_|ptr_)", re.IGNORECASE)
+
+
+def stem(pointer: str) -> str:
+    """`x` for `x_ptr`, `X_ptr`, `X`: the tensor's own name."""
+    name = re.sub(r"\W+", "_", pointer.split(".")[-1]).strip("_")
+    short = _POINTER.sub("", name).strip("_")
+    return (short or name).lower()
+
+
+class Names:
+    """Fresh names for one function: never one that the function or the module already uses."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = set(taken)
+
+    def fresh(self, wanted: str) -> str:
+        name, number = wanted, 2
+        while name in self.taken:
+            name = f"{wanted}_{number}"
+            number += 1
+        self.taken.add(name)
+        return name
+
+
+def name_layouts(roots: list[Root], names: Names) -> dict[Root, str]:
+    """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it."""
+    if len(roots) == 1:
+        return {roots[0]: names.fresh("layout")}
+    found: dict[Root, str] = {}
+    for root in roots:
+        pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
+        taken = set(found.values())
+        candidates = [f"{stem(pointer)}_layout" for pointer in pointers]
+        chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
+        if chosen is None and root.shape and root.shape[-1] is not None:
+            label = re.sub(r"\W+", "_", root.shape[-1].text.removeprefix("BLOCK_")).strip("_").lower()
+            chosen = f"{label}_layout" if label and not label[0].isdigit() else None
+        found[root] = names.fresh(chosen or "layout")
+    return found
+
+
+def suffix(term: Term, layout_names: dict[Root, str], others: list[Term]) -> str:
+    """What tells one copy of an index variable from the others: its tile, its dimension, or both."""
+    term = normal(term)
+    roots = {id(root_of(other)) for other in others}
+    label = re.sub(r"_?layout", "", layout_names.get(root_of(term), "")) or ""
+    place = _place(term)
+    if len(roots) == 1:
+        return place or label or "tile"
+    same_root = [other for other in others if root_of(other) is root_of(term)]
+    if len(same_root) > 1:
+        return f"{label}_{place}" if label and place else (label or place or "tile")
+    return label or place or "tile"
+
+
+def _place(term: Term) -> str:
+    """`rows` for the index of a tile's first dimension, `cols` for the second; by number in more dimensions."""
+    axes: list[int] = []
+    while isinstance(term, Slice):
+        axes.append(term.axis)
+        term = normal(term.parent)
+    if not axes:
+        return ""
+    assert isinstance(term, Root)
+    left = list(range(term.rank))
+    for axis in reversed(axes):
+        left.pop(axis)
+    if term.rank == 2 and len(left) == 1:
+        return "rows" if left[0] == 0 else "cols"
+    return "dim" + "".join(map(str, left))

@@ -1,0 +1,233 @@
+"""Putting the written kernels back into the file: decorators, imports, and the functions a port brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.convert.module import ModuleWriter
+from tritonport.convert.snippets import render, snippet, with_dependencies
+from tritonport.source.module import Kernel, dotted
+
+
+def rewrite(writer: ModuleWriter) -> str:
+    """The text of the converted file."""
+    replaced: dict[cst.CSTNode, list[cst.FunctionDef]] = {}
+    for kernel, node in writer.written.items():
+        replaced[kernel.node] = [_decorated(writer, kernel, node)]
+    for kernel, versions in writer.helpers.items():
+        nodes = [_decorated(writer, kernel, version.node) for version in versions if version.node is not None]
+        if kernel in writer.written:
+            nodes = [node for node, version in zip(nodes, versions, strict=True) if version.name != kernel.name]
+            replaced[kernel.node] += [_spaced(node) for node in nodes]
+        elif all(version.name != kernel.name for version in versions):
+            replaced[kernel.node] = [kernel.node, *(_spaced(node) for node in nodes)]
+        else:
+            replaced[kernel.node] = [nodes[0], *(_spaced(node) for node in nodes[1:])]
+    if not replaced:
+        return writer.module.text
+    converted = {*writer.written, *writer.helpers}
+    tree = writer.module.tree.visit(_Replace(writer, replaced, converted))
+    assert isinstance(tree, cst.Module)
+    return _with_imports(writer, tree, replaced).code
+
+
+def _decorated(writer: ModuleWriter, kernel: Kernel, node: cst.FunctionDef) -> cst.FunctionDef:
+    """`@triton.jit` becomes `@gluon.jit`, options and all; other decorators stay where they are."""
+    decorators = []
+    jit = cst.parse_expression(f"{writer.gluon}.jit")
+    for decorator in node.decorators:
+        expression = decorator.decorator
+        if writer.module.jit_language(expression) != "triton":
+            decorators.append(decorator)
+        elif isinstance(expression, cst.Call):
+            decorators.append(decorator.with_changes(decorator=expression.with_changes(func=jit)))
+        else:
+            decorators.append(decorator.with_changes(decorator=jit))
+    return node.with_changes(decorators=decorators)
+
+
+def _spaced(node: cst.FunctionDef) -> cst.FunctionDef:
+    return node.with_changes(leading_lines=[cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)])
+
+
+class _Replace(cst.CSTTransformer):
+    def __init__(
+        self, writer: ModuleWriter, replaced: dict[cst.CSTNode, list[cst.FunctionDef]], converted: set[Kernel]
+    ) -> None:
+        super().__init__()
+        self.writer = writer
+        self.replaced = replaced
+        self.plain = {kernel.node.name.value for kernel in converted if kernel.decorator is None}
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return node not in self.replaced
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef | cst.FlattenSentinel[cst.FunctionDef]:
+        nodes = self.replaced.get(original_node)
+        if nodes is None:
+            return updated_node
+        return nodes[0] if len(nodes) == 1 else cst.FlattenSentinel(nodes)
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        """`name = triton.jit(fn)` of a converted function."""
+        if not original_node.args or self.writer.module.jit_language(original_node) != "triton":
+            return updated_node
+        function = original_node.args[0].value
+        if isinstance(function, cst.Name) and function.value in self.plain:
+            jit = cst.parse_expression(f"{self.writer.gluon}.jit")
+            if isinstance(updated_node.func, cst.Call):
+                return updated_node.with_changes(func=updated_node.func.with_changes(func=jit))
+            return updated_node.with_changes(func=jit)
+        return updated_node
+
+
+# -- imports
+
+
+def _with_imports(
+    writer: ModuleWriter, tree: cst.Module, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]
+) -> cst.Module:
+    body = list(tree.body)
+    wanted = []
+    if "triton.experimental.gluon" not in _meanings(writer):
+        alias = "" if writer.gluon == "gluon" else f" as {writer.gluon}"
+        wanted.append(f"from triton.experimental import gluon{alias}\n")
+    if "triton.experimental.gluon.language" not in _meanings(writer):
+        wanted.append(f"from triton.experimental.gluon import language as {writer.gl}\n")
+    place = _import_place(body)
+    lines = [cst.parse_statement(text, writer.config) for text in wanted]
+    first_kernel = min(
+        (index for index, statement in enumerate(tree.body) if _holds(writer.module.tree.body, index, replaced)),
+        default=place,
+    )
+    helpers = _snippet_statements(writer, tree)
+    body[first_kernel:first_kernel] = helpers
+    body[place:place] = lines
+    body = _without_unused(writer, body)
+    return tree.with_changes(body=body)
+
+
+def _meanings(writer: ModuleWriter) -> set[str]:
+    return {name for meanings in writer.module.bindings.imported.values() for name in meanings}
+
+
+def _import_place(body: Sequence[cst.BaseStatement]) -> int:
+    """After the last top-level import of triton, else after the last import."""
+    last = triton = 0
+    for index, statement in enumerate(body):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        for small in statement.body:
+            if isinstance(small, cst.Import):
+                last = index + 1
+                if any((dotted(alias.name) or "").split(".")[0] == "triton" for alias in small.names):
+                    triton = index + 1
+            elif isinstance(small, cst.ImportFrom):
+                last = index + 1
+                if small.module is not None and (dotted(small.module) or "").split(".")[0] == "triton":
+                    triton = index + 1
+    return triton or last
+
+
+def _holds(original: Sequence[cst.BaseStatement], index: int, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]) -> bool:
+    if index >= len(original):
+        return False
+    stack: list[cst.CSTNode] = [original[index]]
+    while stack:
+        node = stack.pop()
+        if node in replaced:
+            return True
+        if isinstance(node, (cst.BaseCompoundStatement, cst.BaseSuite, cst.Else)):
+            stack.extend(node.children)
+    return False
+
+
+def _snippet_statements(writer: ModuleWriter, tree: cst.Module) -> list[cst.BaseStatement]:
+    statements: list[cst.BaseStatement] = []
+    present = {
+        statement.name.value: tree.code_for_node(statement).strip()
+        for statement in tree.body
+        if isinstance(statement, cst.FunctionDef)
+    }
+    for name in with_dependencies(writer.snippets):
+        text = render(name, writer.gluon, writer.gl, {})
+        if present.get(name) == text.strip():
+            continue
+        parsed = cst.parse_module(text, writer.config)
+        for statement in parsed.body:
+            assert isinstance(statement, cst.FunctionDef)
+            statements.append(_spaced(statement))
+    return statements
+
+
+def _without_unused(writer: ModuleWriter, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """Drop imports from `triton.language` that nothing uses any more. Everything else that is imported stays."""
+    kept: list[cst.BaseStatement] = []
+    used = _used_names(body)
+    carried: list[cst.EmptyLine] = []
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            small = _pruned(statement.body[0], used)
+            if small is None:
+                carried += [line for line in statement.leading_lines]
+                continue
+            if small is not statement.body[0]:
+                statement = statement.with_changes(body=[small])
+        if carried and hasattr(statement, "leading_lines"):
+            statement = statement.with_changes(leading_lines=[*carried, *statement.leading_lines])
+            carried = []
+        kept.append(statement)
+    return kept
+
+
+def _pruned(small: cst.BaseSmallStatement, used: set[str]) -> cst.BaseSmallStatement | None:
+    if isinstance(small, cst.Import):
+        if len(small.names) == 1 and dotted(small.names[0].name) == "triton.language":
+            alias = small.names[0].asname
+            if alias is not None and isinstance(alias.name, cst.Name) and alias.name.value not in used:
+                return None
+        return small
+    if isinstance(small, cst.ImportFrom) and small.module is not None and not isinstance(small.names, cst.ImportStar):
+        module = dotted(small.module)
+        kept = []
+        for alias in small.names:
+            name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+            local = name
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                local = alias.asname.name.value
+            ours = (module == "triton" and name == "language") or module == "triton.language"
+            jit = module == "triton" and name == "jit"
+            if (ours or jit) and local not in used:
+                continue
+            kept.append(alias)
+        if not kept:
+            return None
+        if len(kept) != len(small.names):
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+            return small.with_changes(names=kept)
+    return small
+
+
+def _used_names(body: Sequence[cst.CSTNode]) -> set[str]:
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            continue
+        if isinstance(node, cst.Attribute):
+            stack.append(node.value)
+            continue
+        if isinstance(node, cst.Name):
+            found.add(node.value)
+        if isinstance(node, cst.SimpleString):
+            found.update(part for part in node.value.strip("'\"").split(".")[:1])
+        stack.extend(node.children)
+    return found
+
+
+__all__ = ["rewrite", "snippet"]

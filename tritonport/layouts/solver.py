@@ -1,0 +1,155 @@
+"""Choosing where tensors share a layout and where a conversion is written.
+
+Every operation that is not cheap has one layout term, its focus. An edge says that an operand should have a given slice of its
+consumer's focus. Edges are taken in the order of what a conversion on them would cost: inside loops before outside, larger
+tensors before smaller, and early in the program before late. Each is satisfied by unification where that is possible. What
+is left are the cheapest places to convert: after the loops, on the smaller tensor, just before a store.
+
+Index arithmetic takes no part: it is written once for each layout that asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tritonport.analysis.dims import canonical
+from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.layouts.terms import Access, Root, Slice, Term, resolve, unify
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    producer: Value
+    consumer: Value
+    operand: Operand
+    position: int
+
+    @property
+    def cost(self) -> tuple[int, int, int]:
+        depth = min(self.producer.depth, self.consumer.depth)
+        extent = sum(not size.is_one for size in self.producer.shape)
+        return (-depth, -extent, self.position)
+
+
+def wrap(path: tuple[int, ...], term: Term) -> Term:
+    """The layout an operand needs so that adding `path`'s axes gives `term`."""
+    for axis in reversed(path):
+        term = Slice(axis, term)
+    return term
+
+
+def needs_layout(value: Value) -> bool:
+    return value.is_tensor or any(operand.value.is_tensor for operand in value.operands)
+
+
+def wanted(operand: Operand, focus: Term) -> Term:
+    """The layout an operation with this focus wants of an operand."""
+    return operand.separate if operand.separate is not None else wrap(operand.path, focus)
+
+
+def frames_of(frame: Frame) -> Iterator[Frame]:
+    yield frame
+    for callee in frame.calls.values():
+        yield from frames_of(callee)
+
+
+def collect(frames: Iterable[Frame]) -> list[Value]:
+    """Every value of the frames, operands before their users."""
+    found: dict[int, Value] = {}
+    for frame in frames:
+        roots: list[Value] = [*frame.values.values()]
+        definitions: list[Definition] = [*frame.parameters.values(), *frame.targets.values(), *frame.merges]
+        roots += [definition.value for definition in definitions]
+        roots += [value for _, value in frame.returns]
+        for root in roots:
+            _visit(root, found)
+    return list(found.values())
+
+
+def _visit(root: Value, found: dict[int, Value]) -> None:
+    stack: list[tuple[Value, bool]] = [(root, False)]
+    entered: set[int] = set()
+    while stack:
+        value, leaving = stack.pop()
+        if leaving:
+            found[id(value)] = value
+            continue
+        if id(value) in found or id(value) in entered:
+            continue
+        entered.add(id(value))
+        stack.append((value, True))
+        stack += [(operand.value, False) for operand in reversed(value.operands)]
+        stack += [(item, False) for item in value.items]
+
+
+def mark_expensive(values: list[Value]) -> None:
+    """A value is cheap only if everything it is computed from is cheap."""
+    users: dict[int, list[Value]] = {}
+    for value in values:
+        for operand in value.operands:
+            users.setdefault(id(operand.value), []).append(value)
+    work = [value for value in values if needs_layout(value) and not (value.cheap and value.is_tensor)]
+    for value in work:
+        value.cheap = False
+    while work:
+        value = work.pop()
+        if not value.is_tensor:
+            continue
+        for user in users.get(id(value), []):
+            if user.cheap:
+                user.cheap = False
+                work.append(user)
+
+
+def _focus(value: Value) -> Root:
+    shape = value.shape
+    if value.op == "reduce":
+        shape = value.operands[0].value.shape
+        for operand in value.operands:
+            if operand.value.is_tensor:
+                shape = operand.value.shape
+    root = Root(len(shape), shape)
+    if value.access is not None:
+        order, pointers = value.access
+        root.order = order
+        if order is not None:
+            root.accesses.append(Access(pointers, order, value.op))
+    return root
+
+
+def solve(frames: list[Frame]) -> None:
+    """Give every value of one kernel and of the helpers it calls its layout term."""
+    values = collect(frames)
+    mark_expensive(values)
+    for value in values:
+        if needs_layout(value) and not value.cheap:
+            value.focus = _focus(value)
+    edges: list[Edge] = []
+    for value in values:
+        if value.focus is None:
+            continue
+        for operand in value.operands:
+            if operand.value.is_tensor and operand.value.focus is not None:
+                edges.append(Edge(operand.value, value, operand, len(edges)))
+    for edge in sorted(edges, key=lambda edge: edge.cost):
+        assert edge.consumer.focus is not None
+        unify(wanted(edge.operand, edge.consumer.focus), edge.producer.term)
+    merge_equal([value.focus for value in values if value.focus is not None])
+
+
+def merge_equal(roots: list[Root]) -> None:
+    """One layout for all tiles of one size whose memory lies the same way, whether or not they meet."""
+    groups: dict[tuple[str, ...], list[Root]] = {}
+    for root in roots:
+        chosen = resolve(root)
+        if not isinstance(chosen, Root) or any(size is None for size in chosen.shape):
+            continue
+        key = tuple(canonical(size) for size in chosen.shape if size is not None)
+        group = groups.setdefault(key, [])
+        if not any(chosen is other or unify(other, chosen) for other in group):
+            group.append(chosen)
+
+
+__all__ = ["Kind", "collect", "frames_of", "mark_expensive", "needs_layout", "solve", "wanted", "wrap"]

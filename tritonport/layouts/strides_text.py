@@ -1,0 +1,46 @@
+"""The dimension order of a layout as source text."""
+
+from __future__ import annotations
+
+from tritonport.analysis.strides import Order, leading, row_major
+from tritonport.layouts.terms import Root
+
+
+def order_text(root: Root, used: set[str]) -> str:
+    """`[1, 0]`, or a choice on the strides that are arguments: `[0, 1] if unit(stride_m) else [1, 0]`."""
+    rank = root.rank
+    order = root.order
+    if rank == 1 or order is None:
+        return _list(row_major(rank))
+    if order.fixed is not None:
+        return _list(order.fixed)
+    text = ""
+    choices = [choice for choice in order.choices if choice[0] != rank - 1]
+    for dim, names in choices:
+        used.add("unit")
+        text += f"{_list(leading(dim, rank))} if {_unit(names)} else "
+    return text + _list(row_major(rank))
+
+
+def bits_condition(root: Root, used: set[str]) -> str:
+    """When a layout of run-time strides can have runs: `unit(stride_m) or unit(stride_n)`; empty where it always can."""
+    contiguous = [access.order for access in root.accesses if access.order is not None and access.order.contiguous]
+    if not contiguous or any(order.fixed is not None for order in contiguous):
+        return ""
+    conditions: dict[str, None] = {}
+    for order in contiguous:
+        for _, names in order.choices:
+            conditions.setdefault(_unit(names))
+    used.add("unit")
+    return " or ".join(conditions)
+
+
+def _unit(names: tuple[str, ...]) -> str:
+    return " and ".join(f"unit({name})" for name in names)
+
+
+def _list(order: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, order))}]"
+
+
+__all__ = ["Order", "bits_condition", "order_text"]

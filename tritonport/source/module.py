@@ -1,0 +1,285 @@
+"""A Python file as tritonport reads it: the syntax tree, what its names mean, and its kernels.
+
+Names are resolved from the file's own import statements and assignments, never by importing it. A name bound in both arms of a
+`try` or an `if` keeps all its meanings; they are spellings of one function in practice (`libdevice` moved four times).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from tritonport.report import Diagnostic, InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    name: str
+    constexpr: bool
+    annotation: cst.BaseExpression | None
+    default: cst.BaseExpression | None
+    star: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One jit function. `language` is "triton" or "gluon"; `scope` names the functions and classes it stands in."""
+
+    name: str
+    node: cst.FunctionDef
+    language: str
+    parameters: tuple[Parameter, ...]
+    scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
+    decorator: cst.Decorator | None
+
+    @property
+    def in_class(self) -> bool:
+        return bool(self.scope) and isinstance(self.scope[-1], cst.ClassDef)
+
+    @property
+    def qualified(self) -> str:
+        return ".".join([*(outer.name.value for outer in self.scope), self.name])
+
+    @property
+    def enclosing_functions(self) -> tuple[cst.FunctionDef, ...]:
+        return tuple(outer for outer in self.scope if isinstance(outer, cst.FunctionDef))
+
+
+@dataclass
+class Bindings:
+    """What the names of one scope mean: imported objects by qualified name, kernels, and assigned expressions."""
+
+    imported: dict[str, list[str]] = field(default_factory=dict)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    assigned: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+
+
+JIT = {"triton.jit": "triton", "triton.runtime.jit.jit": "triton", "triton.experimental.gluon.jit": "gluon"}
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """`a.b.c` as text; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    return ".".join([node.value, *reversed(parts)])
+
+
+class SourceModule:
+    """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self.text = text
+        try:
+            self.tree = cst.parse_module(text)
+        except cst.ParserSyntaxError as error:
+            raise InputError(
+                Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
+            ) from error
+        self.bindings = Bindings()
+        self._collect_imports(self.tree)
+        self.bindings.functions = {
+            statement.name.value for statement in self.tree.body if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
+        }
+        self.kernels: list[Kernel] = list(self._find_kernels(self.tree.body, ()))
+        for kernel in self.kernels:
+            if not kernel.in_class:
+                self.bindings.kernels.setdefault(kernel.name, kernel)
+        self._assigned_kernels()
+
+    @cached_property
+    def _positions(self) -> dict[cst.CSTNode, tuple[int, int]]:
+        wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
+        ranges = wrapper.resolve(PositionProvider)
+        return {node: (where.start.line, where.start.column + 1) for node, where in ranges.items()}
+
+    def position(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Line and column of a node, both from 1."""
+        return self._positions.get(node, (1, 1))
+
+    # -- names
+
+    def _collect_imports(self, tree: cst.CSTNode) -> None:
+        for statement in _statements(tree, into_functions=False):
+            if isinstance(statement, cst.Import):
+                for alias in statement.names:
+                    full = dotted(alias.name) or ""
+                    if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                        self._bind(alias.asname.name.value, full)
+                    else:
+                        self._bind(full.split(".")[0], full.split(".")[0])
+            elif isinstance(statement, cst.ImportFrom):
+                base = "." * len(statement.relative) + (dotted(statement.module) or "" if statement.module else "")
+                if isinstance(statement.names, cst.ImportStar):
+                    continue
+                joint = "" if base.endswith(".") else "."
+                for alias in statement.names:
+                    name = alias.name.value if isinstance(alias.name, cst.Name) else dotted(alias.name) or ""
+                    local = name
+                    if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                        local = alias.asname.name.value
+                    self._bind(local, f"{base}{joint}{name}")
+            elif isinstance(statement, (cst.Assign, cst.AnnAssign)) and statement.value is not None:
+                targets = (
+                    [target.target for target in statement.targets]
+                    if isinstance(statement, cst.Assign)
+                    else [statement.target]
+                )
+                for target in targets:
+                    if isinstance(target, cst.Name):
+                        self.bindings.assigned[target.value] = statement.value
+
+    def _bind(self, name: str, qualified: str) -> None:
+        meanings = self.bindings.imported.setdefault(name, [])
+        if qualified not in meanings:
+            meanings.append(qualified)
+
+    def qualified_names(self, node: cst.BaseExpression, depth: int = 0) -> list[str]:
+        """Every qualified name an expression can mean at module scope: `tl.load` is `triton.language.load`."""
+        path = dotted(node)
+        if path is None or depth > 8:
+            return []
+        head, _, rest = path.partition(".")
+        suffix = f".{rest}" if rest else ""
+        if head in self.bindings.imported:
+            return [meaning + suffix for meaning in self.bindings.imported[head]]
+        if head in self.bindings.assigned and head not in self.bindings.kernels:
+            return [name + suffix for name in self.qualified_names(self.bindings.assigned[head], depth + 1)]
+        return []
+
+    def local_binding(self, function: cst.FunctionDef, name: str) -> cst.BaseExpression | str | None:
+        """What a name is inside a function: an assigned expression, "parameter", or None where it is not bound there."""
+        for statement in _statements(function.body, into_functions=False):
+            if isinstance(statement, cst.Assign):
+                for target in statement.targets:
+                    if isinstance(target.target, cst.Name) and target.target.value == name:
+                        return statement.value
+        if any(parameter.name == name for parameter in self._parameters(function)):
+            return "parameter"
+        return None
+
+    def kernel_by_path(self, path: str, caller: Kernel) -> Kernel | None:
+        """A kernel in a class, by `Class.kernel` (or `cls.kernel`, `self.kernel` from a neighbour)."""
+        head, _, rest = path.rpartition(".")
+        for kernel in self.kernels:
+            if not kernel.in_class or kernel.name != rest:
+                continue
+            owner = kernel.scope[-1]
+            if owner.name.value == head.split(".")[-1]:
+                return kernel
+            if head in ("cls", "self") and caller.in_class and caller.scope[-1] is owner:
+                return kernel
+        return None
+
+    # -- kernels
+
+    def _find_kernels(
+        self, body: cst.BaseSuite | tuple[cst.BaseStatement, ...] | list[cst.BaseStatement], scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
+    ) -> Iterator[Kernel]:
+        statements = body.body if isinstance(body, cst.BaseSuite) else body
+        for statement in statements:
+            if isinstance(statement, cst.FunctionDef):
+                kernel = self._as_kernel(statement, scope)
+                if kernel is not None:
+                    yield kernel
+                else:
+                    yield from self._find_kernels(statement.body, (*scope, statement))
+            elif isinstance(statement, cst.ClassDef):
+                yield from self._find_kernels(statement.body, (*scope, statement))
+            elif isinstance(statement, (cst.If, cst.Else, cst.Try, cst.With, cst.For, cst.While, cst.TryStar)):
+                for inner in _suites(statement):
+                    yield from self._find_kernels(inner, scope)
+
+    def jit_language(self, expression: cst.BaseExpression) -> str | None:
+        """"triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
+        if isinstance(expression, cst.Call):
+            expression = expression.func
+        for name in self.qualified_names(expression):
+            if name in JIT:
+                return JIT[name]
+        return None
+
+    def _as_kernel(
+        self, node: cst.FunctionDef, scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
+    ) -> Kernel | None:
+        for decorator in node.decorators:
+            language = self.jit_language(decorator.decorator)
+            if language is not None:
+                return Kernel(node.name.value, node, language, self._parameters(node), scope, decorator)
+        return None
+
+    def _assigned_kernels(self) -> None:
+        """`name = triton.jit(fn)` makes a kernel of a plain function of the file."""
+        functions = {
+            statement.name.value: statement
+            for statement in self.tree.body
+            if isinstance(statement, cst.FunctionDef)
+        }
+        for name, expression in self.bindings.assigned.items():
+            if not isinstance(expression, cst.Call):
+                continue
+            language = self.jit_language(expression)
+            if language is None or not expression.args:
+                continue
+            function = expression.args[0].value
+            if isinstance(function, cst.Name) and function.value in functions:
+                node = functions[function.value]
+                if any(kernel.node is node for kernel in self.kernels):
+                    continue
+                kernel = Kernel(node.name.value, node, language, self._parameters(node), (), None)
+                self.kernels.append(kernel)
+                self.bindings.kernels[name] = kernel
+                self.bindings.kernels.setdefault(kernel.name, kernel)
+
+    def is_constexpr(self, annotation: cst.BaseExpression | None) -> bool:
+        if annotation is None:
+            return False
+        if isinstance(annotation, cst.SimpleString):
+            return str(annotation.evaluated_value).split(".")[-1] == "constexpr"
+        names = self.qualified_names(annotation)
+        return any(name.endswith(".constexpr") for name in names) or (dotted(annotation) or "").endswith("constexpr")
+
+    def _parameters(self, node: cst.FunctionDef) -> tuple[Parameter, ...]:
+        found = []
+        params = node.params
+        listed = [(param, "") for param in (*params.posonly_params, *params.params)]
+        if isinstance(params.star_arg, cst.Param):
+            listed.append((params.star_arg, "*"))
+        listed += [(param, "") for param in params.kwonly_params]
+        if params.star_kwarg is not None:
+            listed.append((params.star_kwarg, "**"))
+        for param, star in listed:
+            annotation = param.annotation.annotation if param.annotation is not None else None
+            found.append(Parameter(param.name.value, self.is_constexpr(annotation), annotation, param.default, star))
+        return tuple(found)
+
+
+def _suites(statement: cst.BaseStatement | cst.Else) -> Iterator[cst.BaseSuite]:
+    for child in statement.children:
+        if isinstance(child, cst.BaseSuite):
+            yield child
+        elif isinstance(child, (cst.Else, cst.ExceptHandler, cst.Finally, cst.If, cst.ExceptStarHandler)):
+            yield from _suites(child)  # type: ignore[arg-type]
+
+
+def _statements(tree: cst.CSTNode, into_functions: bool) -> Iterator[cst.BaseSmallStatement]:
+    """The small statements of a scope, through `if`, `try` and `with`."""
+    for child in tree.children:
+        if isinstance(child, cst.SimpleStatementLine):
+            yield from child.body
+        elif isinstance(child, (cst.FunctionDef, cst.ClassDef)) and not into_functions:
+            continue
+        elif isinstance(
+            child,
+            (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.Finally, cst.With, cst.IndentedBlock, cst.For, cst.While),
+        ):
+            yield from _statements(child, into_functions)
