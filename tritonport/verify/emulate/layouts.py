@@ -1,0 +1,222 @@
+"""Layouts in the Gluon dialect: carried by every tensor, inferred where the compiler infers them.
+
+Layouts decide nothing about values, but a kernel reads them (``x.type.layout``) and the front end compares them, so
+they must be what the compiler would say. Slices (expand_dims, reduce) are inferred here; reshape, join, split and
+permute ask the compiler's own inference, on an operation built in a scratch module.
+"""
+
+from __future__ import annotations
+
+import atexit
+from functools import lru_cache
+from typing import Any
+
+import triton.experimental.gluon.language as gl
+from triton._C.libtriton import gluon_ir, ir
+from triton.experimental.gluon.language import _layouts as layout_types
+
+from tritonport.verify.emulate.builder import Builder
+from tritonport.verify.emulate.errors import Fault
+from tritonport.verify.emulate.values import BlockType, Value
+
+
+class LayoutInference:
+    """The compiler's layout inference for one target and number of warps; answers are kept."""
+
+    def __init__(self, options: Any, target_name: str) -> None:
+        # Attributes are released in this order: what lives in a context must go before it.
+        self._module: Any = None
+        self._builder: Any = None
+        self._context: Any = ir.context()
+        ir.load_dialects(self._context)
+        try:
+            self._builder = gluon_ir.GluonOpBuilder(self._context, options.arch)
+        except TypeError:  # the builder takes no architecture before Triton 3.9
+            self._builder = gluon_ir.GluonOpBuilder(self._context)
+        builder = self._builder
+        builder.set_loc("inference", 1, 0)
+        self._module = builder.create_module()
+        self._module.set_attr("ttg.target", builder.get_string_attr(target_name))
+        for name, value in (
+            ("ttg.num-warps", options.num_warps),
+            ("ttg.num-ctas", options.num_ctas),
+            ("ttg.threads-per-warp", options.warp_size),
+        ):
+            self._module.set_attr(name, builder.get_int32_attr(value))
+        self._known: dict[tuple[Any, ...], Any] = {}
+        signature = builder.get_function_ty([], [])
+        function = builder.get_or_insert_function(self._module, "scratch", signature, "public", False)
+        self._module.push_back(function)
+        builder.set_insertion_point_to_start(function.add_entry_block())
+
+    def result_of(self, operation: str, layout: Any, shape: tuple[int, ...], argument: Any = None) -> Any:
+        """The layout of the (first) result of "reshape", "trans", "join" or "split" of a tensor of ``shape``."""
+        key = (operation, repr(layout), shape, repr(argument))
+        if key not in self._known:
+            self._known[key] = self._infer(operation, layout, shape, argument)
+        return self._known[key]
+
+    def _value(self, layout: Any, shape: tuple[int, ...]) -> Any:
+        """A value of an fp32 tensor type."""
+        ty = gl.distributed_type(gl.float32, list(shape), layout).to_ir(self._builder)
+        return self._builder.create_poison(ty)
+
+    def _infer(self, operation: str, layout: Any, shape: tuple[int, ...], argument: Any) -> Any:
+        builder = self._builder
+        value = self._value(layout, shape)
+        try:
+            if operation == "reshape":
+                result = builder.create_reshape(value, list(argument), False)
+            elif operation == "trans":
+                result = builder.create_trans(value, list(argument))
+            elif operation == "join":
+                result = builder.create_join(value, value)
+            else:
+                result = builder.create_split(value)[0]
+            return builder.get_gluon_layout_from_tensor(result)
+        except Exception as error:
+            raise Fault(f"no layout for {operation} of {list(shape)} with {layout}: {error}") from error
+
+    def is_trivial(self, source: Any, target: Any, shape: tuple[int, ...]) -> bool:
+        """Whether converting between two layouts moves no element between threads."""
+        value = self._value(source, shape)
+        ty = gl.distributed_type(gl.float32, list(shape), target).to_ir(self._builder)
+        return bool(self._builder.is_convert_layout_trivial(ty, value))
+
+    def linear(self, layout: Any, shape: Any) -> Any:
+        return self._builder.to_linear_layout(layout._to_ir(self._builder), list(shape))
+
+
+@lru_cache(maxsize=16)
+def layout_inference(options: Any, target_name: str) -> LayoutInference:
+    """The inference for a launch with these options."""
+    return LayoutInference(options, target_name)
+
+
+# libtriton complains about its objects that outlive the interpreter.
+atexit.register(layout_inference.cache_clear)
+
+
+class GluonBuilder(Builder):
+    """The builder of Gluon kernels: as the Triton one, with layouts on its values.
+
+    The ``get_*_layout`` methods return Gluon's own layout objects, which here play the part of the IR attributes.
+    """
+
+    def __init__(self, options: Any, codegen_fns: dict[str, Any], module_map: dict[str, Any], target_name: str) -> None:
+        super().__init__(options, codegen_fns, module_map)
+        self._target_name = target_name
+        self._checked: set[int] = set()
+        self._checked_layouts: list[Any] = []
+
+    @property
+    def inference(self) -> LayoutInference:
+        # Not kept: an exception may hold this builder until the interpreter ends.
+        return layout_inference(self.options, self._target_name)
+
+    # Layout attributes.
+
+    def get_auto_layout(self) -> Any:
+        return layout_types.AutoLayout()
+
+    def get_coalesced_layout(self) -> Any:
+        return layout_types.CoalescedLayout()
+
+    def get_blocked_layout(self, size: Any, threads: Any, warps: Any, order: Any, cga: Any) -> Any:
+        return layout_types.BlockedLayout(size, threads, warps, order, cga)
+
+    def get_slice_layout(self, dim: int, parent: Any) -> Any:
+        return layout_types.SliceLayout(dim, parent)
+
+    def get_distributed_linear_layout(self, reg: Any, lane: Any, warp: Any, block: Any, shape: Any) -> Any:
+        return layout_types.DistributedLinearLayout(reg, lane, warp, block, shape)
+
+    def get_dot_operand_layout(self, index: int, parent: Any, k_width: int) -> Any:
+        return layout_types.DotOperandLayout(index, parent, k_width)
+
+    def get_mma_layout(self, version: Any, warps: Any, cga: Any, instruction: Any) -> Any:
+        return layout_types.NVMMADistributedLayout(version, warps, instruction, cga)
+
+    def get_distributed_ty(self, element: Any, shape: Any, layout: Any) -> BlockType:
+        self._check_layout(layout)
+        return BlockType(element, shape, layout)
+
+    def get_gluon_layout_from_tensor(self, value: Value) -> Any:
+        if value.layout is None:
+            raise Fault("a tensor without a layout")
+        return value.layout
+
+    def _check_layout(self, layout: Any) -> None:
+        """The compiler's verifier refuses a layout that does not fit the launch (TritonGPU dialect, verifyLayout)."""
+        if id(layout) in self._checked:
+            return
+        root = layout
+        while hasattr(root, "parent"):
+            root = root.parent
+        warps = threads = None
+        if isinstance(root, layout_types.BlockedLayout):
+            warps, threads = _product(root.warps_per_cta), _product(root.threads_per_warp)
+        elif isinstance(root, layout_types.NVMMADistributedLayout):
+            warps = _product(root.warps_per_cta)
+        elif isinstance(root, layout_types.DistributedLinearLayout):
+            warps, threads = 1 << len(root.warp_bases), 1 << len(root.lane_bases)
+        if warps is not None and warps != self.options.num_warps:
+            raise Fault(
+                f"{layout} has {warps} warps per CTA, but the kernel runs with num_warps={self.options.num_warps}"
+            )
+        if threads is not None and threads != self.options.warp_size:
+            raise Fault(f"{layout} has {threads} threads per warp, but the target has {self.options.warp_size}")
+        self._checked.add(id(layout))
+        self._checked_layouts.append(layout)  # keeps the id from being reused
+
+    # Inference.
+
+    def expanded_layout(self, operand: Value, axis: int) -> Any:
+        layout = operand.layout
+        return layout.parent if isinstance(layout, layout_types.SliceLayout) else layout
+
+    def reduced_layout(self, operand: Value, axis: int) -> Any:
+        if operand.data.ndim <= 1:
+            return None
+        if isinstance(operand.layout, layout_types.AutoLayout | layout_types.CoalescedLayout):
+            return operand.layout
+        return layout_types.SliceLayout(axis, operand.layout)
+
+    def reshaped_layout(self, operand: Value, shape: list[int]) -> Any:
+        return self._inferred("reshape", operand, shape)
+
+    def permuted_layout(self, operand: Value, axes: list[int]) -> Any:
+        return self._inferred("trans", operand, axes)
+
+    def joined_layout(self, operand: Value) -> Any:
+        return self._inferred("join", operand, None)
+
+    def halved_layout(self, operand: Value) -> Any:
+        return self._inferred("split", operand, None)
+
+    def _inferred(self, operation: str, operand: Value, argument: list[int] | None) -> Any:
+        layout = operand.layout
+        if layout is None or isinstance(layout, layout_types.AutoLayout | layout_types.CoalescedLayout):
+            return layout
+        return self.inference.result_of(operation, layout, operand.data.shape, argument)
+
+    # Conversions.
+
+    def create_convert_layout(self, ir_type: BlockType, operand: Value) -> Value:
+        return Value(operand.data, operand.dtype, ir_type.layout)
+
+    def create_set_auto_layout(self, layout: Any, operand: Value) -> Value:
+        return Value(operand.data, operand.dtype, layout)
+
+    def is_convert_layout_trivial(self, ir_type: BlockType, operand: Value) -> bool:
+        return self.inference.is_trivial(operand.layout, ir_type.layout, operand.data.shape)
+
+    def to_linear_layout(self, layout: Any, shape: Any) -> Any:
+        return self.inference.linear(layout, shape)
+
+
+def _product(extents: Any) -> int:
+    result = 1
+    for extent in extents:
+        result *= int(extent)
+    return result

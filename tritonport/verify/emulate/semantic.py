@@ -1,0 +1,39 @@
+"""The front end's own semantics, with two changes: bodies of reductions and scans run instead of being emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from triton.experimental.gluon.language._semantic import GluonSemantic
+from triton.language.semantic import TritonSemantic
+
+from tritonport.verify.emulate.regions import Emit, ReduceOp, ScanOp
+
+
+def _running(emit: Emit) -> Emit:
+    def run(operation: Any) -> None:
+        assert isinstance(operation, ReduceOp | ScanOp)
+        operation.compute(emit)
+
+    return run
+
+
+class EmulatedTriton(TritonSemantic):  # type: ignore[misc]  # Triton has no types
+    """The semantics of ``@triton.jit``."""
+
+    def reduction(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit) -> Any:
+        return super().reduction(inputs, axis, _running(region_builder_fn))
+
+    def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit, reverse: bool) -> Any:
+        return super().associative_scan(inputs, axis, _running(region_builder_fn), reverse)
+
+
+class EmulatedGluon(GluonSemantic):  # type: ignore[misc]  # Triton has no types
+    """The semantics of ``@gluon.jit``."""
+
+    def reduction(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit) -> Any:
+        return super().reduction(inputs, axis, _running(region_builder_fn))
+
+    def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit, reverse: bool) -> Any:
+        return super().associative_scan(inputs, axis, _running(region_builder_fn), reverse)
