@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import os
 import pickle
 import selectors
@@ -62,6 +63,8 @@ def _run_child(call: Callable[[], Any], write_end: int, output: BinaryIO) -> Non
     status = 70
     try:
         os.setpgid(0, 0)
+        # A crash is an outcome here: no traceback of it on the parent's terminal.
+        faulthandler.disable()
         _die_with_parent()
         for descriptor in _open_pipes:
             os.close(descriptor)

@@ -65,17 +65,22 @@ def unwrap(fn: Any) -> tuple[Any, list[Any]]:
     return fn, layers
 
 
-def complete(entry: Mapping[str, Any], *, as_launched: bool = False) -> CompileSpec:
+def complete(
+    entry: Mapping[str, Any], *, as_launched: bool = False, assumed: Mapping[str, Any] | None = None
+) -> CompileSpec:
     """Make one entry of ``COMPILE_SPECS`` complete.
 
     - A constexpr the entry leaves out comes from the first autotune configuration, then from ``@triton.heuristics``
-      (called with what is known), then from the parameter's default. So does num_warps; it is 4 otherwise.
+      (called with the constexprs and, for every pointer, an object that is not None), then from the default.
+      num_warps comes from the entry, then from the configuration; it is 4 otherwise.
     - attrs left out: every pointer and every integer is divisible by 16, what Triton's JIT finds for fresh tensors
       whose sizes are multiples of 16, unless the kernel excludes the parameter from specialisation. That is the launch
       where vector width counts; an access under a mask like ``offs < n`` is one element wide as soon as ``n`` may be
       odd. ``attrs={}`` means no attribute at all.
     - num_stages is 1, and pipelining hints of ``tl.range`` (num_stages, warp_specialize) are not followed: this is the
       form a literal port is compared with. With `as_launched` the entry's num_stages (3 if absent) and the hints count.
+
+    assumed: values of run-time parameters for heuristics that need them. SpecError where something does not fit.
     """
     unknown = set(entry) - _KEYS
     if unknown:
@@ -98,12 +103,13 @@ def complete(entry: Mapping[str, Any], *, as_launched: bool = False) -> CompileS
                 if name in fn.arg_names and signature.get(name, "constexpr") == "constexpr":
                     constexprs.setdefault(name, value)
             num_warps = configs[0].num_warps if num_warps is None else num_warps
+    pointers = {name: object() for name, kind in signature.items() if kind.startswith("*")}
     for layer in layers:
         if type(layer).__name__ == "Heuristics":
             for name, rule in layer.values.items():
                 if name not in constexprs and signature.get(name, "constexpr") == "constexpr":
                     try:
-                        constexprs[name] = rule(dict(constexprs))
+                        constexprs[name] = rule({**pointers, **(assumed or {}), **constexprs})
                     except Exception as error:
                         message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
                         raise SpecError(message) from error

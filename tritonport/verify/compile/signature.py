@@ -1,0 +1,334 @@
+"""A guess at what a kernel is launched with, from its source text: for ``--guess-signature``.
+
+What the text says is used before what names suggest: annotations, the calls ``kernel[grid](...)`` of the same file,
+what the kernel does with a parameter. Autotune configurations, heuristics and defaults are added from the live kernel
+by :func:`entry_for`. A guess is a specialisation to compile, not a claim about real launches.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tritonport.verify.compile.kernels import KernelSource, dotted, find_kernels
+from tritonport.verify.compile.spec import SpecError, unwrap
+
+_MEMORY = frozenset(
+    {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"}
+)
+_LOCK = frozenset({"atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor"})
+_INTEGER_CALLS = frozenset({"range", "static_range", "arange", "cdiv", "multiple_of", "max_contiguous"})
+_INTEGER_NAME = re.compile(
+    r"seed|.*(index|idx|stride|size|count|steps?)|(n|num|max|min)_.*|.*_(id|len|rows|cols)", re.I
+)
+_POINTER_TYPES = (
+    (re.compile(r"lock|semaphore|count", re.I), "*i32"),
+    (re.compile(r"mask|is_", re.I), "*i1"),
+    (re.compile(r"label|target|token|_ids?(_|$)", re.I), "*i64"),
+    (re.compile(r"idx|index|indices|offsets?_ptr|seqlens|lengths|table", re.I), "*i32"),
+    (re.compile(r"lse|mean|rstd|loss|logsumexp|delta", re.I), "*fp32"),
+)
+DTYPE_OF_ACCUMULATORS = "float32"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is known of one kernel's launch without importing it.
+
+    signature: types of the run-time parameters. constexprs: values the file's own launch gives. fallbacks: values that
+    names suggest, for constexprs nothing else gives. problem: why it cannot be guessed, None when it can.
+    """
+
+    kernel: str
+    line: int
+    language: str
+    signature: dict[str, str] = field(default_factory=dict)
+    constexprs: dict[str, Any] = field(default_factory=dict)
+    fallbacks: dict[str, Any] = field(default_factory=dict)
+    num_warps: int | None = None
+    problem: str | None = None
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Names an expression uses, those inside a load of it left out: they index another tensor."""
+    if isinstance(node, ast.Call) and _method(node) in _MEMORY:
+        return
+    if isinstance(node, ast.Name):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from _names(child)
+
+
+def _method(call: ast.Call) -> str:
+    return dotted(call.func).rpartition(".")[2] if not isinstance(call.func, ast.Attribute) else call.func.attr
+
+
+def _base(
+    node: ast.expr, assigned: Mapping[str, list[ast.expr]], parameters: frozenset[str], depth: int = 8
+) -> str | None:
+    """The parameter at the root of a pointer expression: leftmost in sums, followed through assignments."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return _base(node.left, assigned, parameters, depth) or _base(node.right, assigned, parameters, depth)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+        return _base(node.func.value, assigned, parameters, depth)
+    if isinstance(node, ast.Call) and _method(node) in ("multiple_of", "max_contiguous", "broadcast_to", "cast"):
+        return _base(node.args[0], assigned, parameters, depth) if node.args else None
+    if isinstance(node, ast.IfExp):
+        return _base(node.body, assigned, parameters, depth) or _base(node.orelse, assigned, parameters, depth)
+    if not isinstance(node, ast.Name) or depth == 0:
+        return None
+    for value in assigned.get(node.id, ()):
+        if found := _base(value, assigned, parameters, depth - 1):
+            return found
+    return node.id if node.id in parameters else None
+
+
+def _assignments(kernel: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(node.value)
+                elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    for name, value in zip(target.elts, node.value.elts, strict=False):
+                        if isinstance(name, ast.Name):
+                            found.setdefault(name.id, []).append(value)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and isinstance(node.target, ast.Name) and node.value:
+            found.setdefault(node.target.id, []).append(node.value)
+    return found
+
+
+@dataclass
+class _Uses:
+    """What a kernel does with its parameters."""
+
+    pointers: dict[str, str | None]  # parameter -> element type its use demands
+    indices: set[str]  # names, of parameters and locals, that reach addresses, masks or trip counts
+    operands: set[str]  # names that stand in arithmetic or are handed to a function
+
+
+def _uses(kernel: ast.FunctionDef, parameters: frozenset[str]) -> _Uses:
+    assigned = _assignments(kernel)
+    pointers: dict[str, str | None] = {}
+    indices: set[str] = set()
+    loads: dict[int, str] = {}
+    for call in (node for node in ast.walk(kernel) if isinstance(node, ast.Call)):
+        method = _method(call)
+        if method in _MEMORY or method in _LOCK:
+            arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+            pointer = call.args[0] if call.args else arguments.get("pointer")
+            if pointer is None:
+                continue
+            if base := _base(pointer, assigned, parameters):
+                pointers.setdefault(base, None)
+                loads[id(call)] = base
+                if method in _LOCK:
+                    pointers[base] = "*i32"
+                elif method == "atomic_add" and pointers[base] is None:
+                    pointers[base] = "*fp32"
+            mask = arguments.get("mask") or (call.args[1] if method == "load" and len(call.args) > 1 else None)
+            indices.update(_names(pointer), _names(mask) if mask is not None else ())
+        elif method in _INTEGER_CALLS:
+            for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                indices.update(_names(argument))
+    pending = list(indices)
+    while pending:
+        for value in assigned.get(pending.pop(), ()):
+            new = set(_names(value)) - indices
+            indices |= new
+            pending.extend(new)
+            for part in ast.walk(value):
+                if id(part) in loads and pointers[loads[id(part)]] is None:
+                    pointers[loads[id(part)]] = "*i64"
+    operands = {
+        child.id
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call | ast.Compare | ast.Attribute)
+        for child in ast.iter_child_nodes(node)
+        if isinstance(child, ast.Name)
+    }
+    # A pointer is used in addresses, and is no index for that.
+    return _Uses(pointers, indices - set(pointers), operands)
+
+
+def _literal(node: ast.expr, scope: ast.AST, module: ast.AST) -> tuple[bool, Any]:
+    """(known, value) of a launch argument: a literal, or a name bound once to a literal."""
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError):
+        pass
+    if isinstance(node, ast.Name):
+        for place in (scope, module):
+            values = [
+                statement.value
+                for statement in ast.walk(place)
+                if isinstance(statement, ast.Assign)
+                and any(isinstance(target, ast.Name) and target.id == node.id for target in statement.targets)
+            ]
+            literal = len(values) == 1 and isinstance(values[0], ast.Constant | ast.UnaryOp)
+            # `x = None` is what a branch left unset, not what the launch passes.
+            if literal and not (isinstance(values[0], ast.Constant) and values[0].value is None):
+                return _literal(values[0], scope, module)
+    is_last_stride = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride"
+    if is_last_stride and isinstance(node, ast.Call) and [ast.unparse(arg) for arg in node.args] == ["-1"]:
+        return True, 1
+    return False, None
+
+
+def _launch(kernel: KernelSource, module: ast.AST) -> tuple[dict[str, Any], int | None]:
+    """(values the file's first launch gives, its num_warps)."""
+    if not kernel.launches:
+        return {}, None
+    call, scope = kernel.launches[0]
+    names = [parameter.arg for parameter in kernel.parameters]
+    given = list(zip(names, call.args, strict=False))
+    stars = next((i for i, argument in enumerate(call.args) if isinstance(argument, ast.Starred)), len(call.args))
+    pairs = [*given[:stars], *((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)]
+    values: dict[str, Any] = {}
+    for name, node in pairs:
+        known, value = _literal(node, scope, module)
+        if known:
+            values[name] = value
+    warps = values.pop("num_warps", None)
+    return {name: value for name, value in values.items() if name in names}, warps if isinstance(warps, int) else None
+
+
+def _is_constexpr(parameter: ast.arg) -> bool:
+    return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
+
+
+def _compared_with(kernel: ast.FunctionDef, name: str) -> Any:
+    """The first constant a parameter is compared with, or None."""
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
+            for other in node.comparators:
+                if isinstance(other, ast.Constant) and other.value is not None:
+                    return other.value
+    return None
+
+
+def _fallback(kernel: ast.FunctionDef, name: str) -> Any:
+    """A value for a constexpr that nothing gives, from its name and its use."""
+    upper = name.upper()
+    compared = _compared_with(kernel, name)
+    if compared is not None:
+        return compared
+    if "DTYPE" in upper or upper.endswith("_TYPE"):
+        return _Dtype(DTYPE_OF_ACCUMULATORS)
+    if re.search(r"STAGE", upper):
+        return 2
+    if re.search(r"WARP|GROUP", upper):
+        return 4
+    tests = (node.test for node in ast.walk(kernel) if isinstance(node, ast.If | ast.IfExp | ast.While))
+    if re.match(r"(HAS|IS|USE|ENABLE|DO|WITH|APPLY|RETURN|STORE)_", upper) or any(
+        isinstance(test, ast.Name) and test.id == name for test in tests
+    ):
+        return True
+    flat = not any(isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) for node in ast.walk(kernel))
+    if re.fullmatch(r".*(BLOCK|TILE|CHUNK|WIDTH|SIZE|COLS|DIM|LEN|FEATURES).*|N", upper):
+        return 1024 if flat else 64
+    return 64
+
+
+@dataclass(frozen=True)
+class _Dtype:
+    """A Triton dtype by name, looked up where Triton is imported."""
+
+    name: str
+
+
+def _type_of(parameter: str, uses: _Uses, value: Any, default: ast.expr | None) -> str:
+    if parameter in uses.pointers:
+        named = next((kind for pattern, kind in _POINTER_TYPES if pattern.search(parameter)), None)
+        return uses.pointers[parameter] or named or "*bf16"
+    if isinstance(value, float) or (isinstance(default, ast.Constant) and isinstance(default.value, float)):
+        return "fp32"
+    is_factor = parameter in uses.operands and parameter not in uses.indices
+    return "fp32" if is_factor and not _INTEGER_NAME.fullmatch(parameter) else "i32"
+
+
+def _guess(kernel: KernelSource, module: ast.AST) -> Guess:
+    names = frozenset(parameter.arg for parameter in kernel.parameters)
+    uses = _uses(kernel.node, names)
+    values, warps = _launch(kernel, module)
+    arguments = kernel.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    defaults = {one.arg: value for one, value in zip(with_default, arguments.defaults, strict=True)}
+    signature: dict[str, str] = {}
+    constexprs: dict[str, Any] = {}
+    fallbacks: dict[str, Any] = {}
+    problem = None
+    if "<locals>" in kernel.qualname:
+        problem = "a function makes this kernel: only a case can name it"
+    methods = {
+        call.func.value.id
+        for call in ast.walk(kernel.node)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.attr in ("load", "store", "atomic_add")
+    }
+    for parameter in kernel.parameters:
+        name = parameter.arg
+        if name in methods and name not in uses.pointers:
+            problem = problem or f"{name!r} is a tensor descriptor: only a case knows its block shape"
+        if _is_constexpr(parameter):
+            if name in values:
+                constexprs[name] = values[name]
+            else:
+                fallbacks[name] = _fallback(kernel.node, name)
+            if any(isinstance(call, ast.Call) and dotted(call.func) == name for call in ast.walk(kernel.node)):
+                problem = problem or f"{name!r} is a function: only a case can pass one"
+        elif name in values and (values[name] is None or (values[name] == 1 and type(values[name]) is int)):
+            # Triton specialises None and the integer 1 to constants.
+            constexprs[name] = values[name]
+        else:
+            signature[name] = _type_of(name, uses, values.get(name), defaults.get(name))
+    return Guess(kernel.qualname, kernel.node.lineno, kernel.language, signature, constexprs, fallbacks, warps, problem)
+
+
+def guess(text: str) -> list[Guess]:
+    """One guess per kernel of a source text, helpers that only other kernels call left out.
+
+    - A parameter annotated constexpr takes the value the file's first launch gives it as a literal; otherwise the
+      autotune configuration, heuristic or default of the live kernel; otherwise what its name suggests.
+    - A parameter at the root of an address is a pointer: to ``bf16``, unless its name or its use says otherwise
+      (labels and loaded indices ``i64``, locks ``i32``, statistics and atomic sums ``fp32``).
+    - Anything else is ``i32``, or ``fp32`` when it is an operand of arithmetic, reaches no address, mask or trip
+      count and is not named like a number of things (``n_rows``, ``seed``).
+    - Pointers and integers are divisible by 16; an argument the launch gives as 1, None or ``x.stride(-1)`` is a
+      constant.
+    """
+    module = ast.parse(text)
+    return [_guess(kernel, module) for kernel in find_kernels(text) if kernel.is_entry]
+
+
+def entry_for(found: Guess, fn: Any) -> dict[str, Any]:
+    """The ``COMPILE_SPECS`` entry of a guess for the live kernel `fn`; SpecError when it cannot be guessed."""
+    if found.problem is not None:
+        raise SpecError(f"{found.kernel}: {found.problem}")
+    jitted, layers = unwrap(fn)
+    given: set[str] = set()
+    for layer in layers:
+        given.update(layer.configs[0].kwargs if getattr(layer, "configs", None) else getattr(layer, "values", {}))
+    constexprs = {name: value for name, value in found.constexprs.items() if name not in given}
+    for parameter in jitted.params:
+        if parameter.name in found.fallbacks and parameter.name not in given and not parameter.has_default:
+            constexprs.setdefault(parameter.name, _live(found.fallbacks[parameter.name]))
+    entry = {"fn": fn, "signature": dict(found.signature), "constexprs": constexprs}
+    if found.num_warps is not None and not any(getattr(layer, "configs", None) for layer in layers):
+        entry["num_warps"] = found.num_warps
+    return entry
+
+
+def _live(value: Any) -> Any:
+    if isinstance(value, _Dtype):
+        import triton.language as tl
+
+        return getattr(tl, value.name)
+    return value
