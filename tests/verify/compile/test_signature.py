@@ -1,0 +1,173 @@
+"""Guessing what a kernel is launched with from its source text."""
+
+import textwrap
+
+import pytest
+
+from tritonport.verify.compile.kernels import find_kernels
+from tritonport.verify.compile.signature import guess
+
+HEAD = "import triton\nimport triton.language as tl\nfrom triton.experimental import gluon\n"
+
+
+def only(source: str):
+    (found,) = guess(HEAD + textwrap.dedent(source))
+    return found
+
+
+def test_pointers_scalars_and_constexprs() -> None:
+    found = only("""
+        @triton.jit
+        def norm(x, W, out, rstd_ptr, stride, n_cols, eps, gain, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            x += row * stride
+            cols = tl.arange(0, BLOCK)
+            v = tl.load(x + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+            rstd = 1 / tl.sqrt(tl.sum(v * v) / n_cols + eps.to(tl.float32))
+            tl.store(rstd_ptr + row, rstd)
+            tl.store(out + row * stride + cols, v * rstd * gain * tl.load(W + cols), mask=cols < n_cols)
+    """)
+    assert found.signature == {
+        "x": "*bf16",
+        "W": "*bf16",
+        "out": "*bf16",
+        "rstd_ptr": "*fp32",
+        "stride": "i32",
+        "n_cols": "i32",
+        "eps": "fp32",
+        "gain": "fp32",
+    }
+    assert found.fallbacks == {"BLOCK": 1024}
+    assert (found.problem, found.line) == (None, 6)
+
+
+def test_a_loaded_index_makes_an_integer_pointer() -> None:
+    found = only("""
+        @triton.jit
+        def gather(table, ids, out, lock, total, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            row = tl.load(ids + i)
+            tl.store(out + i, tl.load(table + row * n))
+            while tl.atomic_cas(lock, 0, 1) == 1:
+                pass
+            tl.atomic_add(total, 1.0)
+            tl.atomic_xchg(lock, 0)
+    """)
+    assert found.signature == {
+        "table": "*i32",
+        "ids": "*i64",
+        "out": "*bf16",
+        "lock": "*i32",
+        "total": "*fp32",
+        "n": "i32",
+    }
+
+
+def test_the_launch_of_the_file_gives_values() -> None:
+    found = only("""
+        WIDTH = 512
+
+        @triton.jit
+        def scale(x, sx, y, bias, f, n, BLOCK: tl.constexpr, OP: tl.constexpr, HAS_BIAS: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(y + i, f * tl.load(x + i * sx, mask=i < n))
+
+        def run(x, y):
+            f = compute()
+            scale[(1,)](x, x.stride(-1), y, None, 0.5, x.numel(), BLOCK=WIDTH, OP="relu", HAS_BIAS=False, num_warps=8)
+    """)
+    assert found.constexprs == {"sx": 1, "bias": None, "BLOCK": 512, "OP": "relu", "HAS_BIAS": False}
+    assert found.signature == {"x": "*bf16", "y": "*bf16", "f": "fp32", "n": "i32"}
+    assert found.num_warps == 8
+
+
+def test_a_name_that_a_branch_left_none_is_a_tensor() -> None:
+    found = only("""
+        @triton.jit
+        def k(x, w):
+            tl.store(x, tl.load(w))
+
+        def run(x, affine):
+            w = None
+            k[(1,)](x, w)
+    """)
+    assert found.signature == {"x": "*bf16", "w": "*bf16"}
+
+
+def test_tiles_of_two_dimensions_are_smaller() -> None:
+    found = only("""
+        @triton.jit
+        def k(x, n, BM: tl.constexpr, BLOCK_N: tl.constexpr, MODE: tl.constexpr, ON: tl.constexpr):
+            i = tl.arange(0, BM)[:, None] * n + tl.arange(0, BLOCK_N)[None, :]
+            if MODE == "sum":
+                pass
+            if ON:
+                tl.store(x + i, 0.0)
+    """)
+    assert {name: found.fallbacks[name] for name in ("BM", "BLOCK_N", "MODE", "ON")} == {
+        "BM": 64,
+        "BLOCK_N": 64,
+        "MODE": "sum",
+        "ON": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("@triton.jit\ndef k(x, F: tl.constexpr):\n    tl.store(x, F(tl.load(x)))", "'F' is a function"),
+        ("@triton.jit\ndef k(d):\n    d.store([0, 0], d.load([0, 0]))", "'d' is a tensor descriptor"),
+        (
+            "def make():\n    @triton.jit\n    def k(x):\n        tl.store(x, 1)\n    return k",
+            "only a case can name it",
+        ),
+    ],
+)
+def test_what_cannot_be_guessed(source: str, problem: str) -> None:
+    assert problem in (only(source).problem or "")
+
+
+def test_kernels_under_any_import_name() -> None:
+    text = """
+import triton as tr, numba
+from triton import jit as compile_it
+from triton.experimental import gluon as g
+from vllm.triton_utils import triton as vt
+
+@tr.jit
+def a(x): helper(x)
+
+@compile_it
+def b(x): pass
+
+@g.jit
+def c(x): pass
+
+@vt.jit(do_not_specialize=["x"])
+def d(x): pass
+
+@numba.jit
+def not_a_kernel(x): pass
+
+@tr.jit
+def helper(x): pass
+
+class Norm:
+    @staticmethod
+    @tr.jit
+    def kernel(x): pass
+
+    def run(self, x):
+        Norm.kernel[(1,)](x)
+"""
+    found = find_kernels(text)
+    assert [(kernel.qualname, kernel.language) for kernel in found] == [
+        ("a", "triton"),
+        ("b", "triton"),
+        ("c", "gluon"),
+        ("d", "triton"),
+        ("helper", "triton"),
+        ("Norm.kernel", "triton"),
+    ]
+    assert [kernel.name for kernel in found if not kernel.is_entry] == ["helper"]
+    assert len(found[-1].launches) == 1
