@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tritonport.report import InputError
 from tritonport.run.paths import find_inputs
-from tritonport.verify.case import find_kernel_files
+from tritonport.verify.case import find_case
 
 
 def find_files(paths: Sequence[str], exclude: Sequence[str], guess_signature: bool) -> list[tuple[Path, str]]:
@@ -14,16 +15,20 @@ def find_files(paths: Sequence[str], exclude: Sequence[str], guess_signature: bo
 
     Cases and golden outputs (``expected``) are never found in a directory.
     """
-    found = []
-    for one in find_inputs(paths, exclude):
-        if not one.explicit:
-            if "expected" in one.relative.parts or one.file.stem.endswith("_case"):
-                continue
-            if guess_signature and b"jit" not in one.file.read_bytes():
-                continue
-        found.append((one.file, one.path))
+    return [
+        (one.file, one.path)
+        for one in find_inputs(paths, exclude)
+        if one.explicit or _matters(one.file, one.relative, guess_signature)
+    ]
+
+
+def _matters(file: Path, relative: Path, guess_signature: bool) -> bool:
+    if "expected" in relative.parts or file.stem.endswith("_case") or b"jit" not in file.read_bytes():
+        return False
     if guess_signature:
-        return found
-    with_case = {file.resolve() for path in paths if Path(path).is_dir() for file in find_kernel_files(Path(path))}
-    named = {Path(path).resolve() for path in paths}
-    return [(file, path) for file, path in found if file.resolve() in with_case | named]
+        return True
+    try:
+        find_case(file, None)
+    except InputError:
+        return False
+    return True

@@ -40,12 +40,23 @@ class CompileSpec:
 
     @property
     def label(self) -> str:
-        """The specialisation in a few words: ``BLOCK=1024, num_warps=8``."""
-        words = [f"{name}={_short(value)}" for name, value in self.constexprs.items()]
+        """The specialisation in a few words: ``bf16, BLOCK=1024, num_warps=8``.
+
+        First the types pointed to. ``unaligned``: some pointer or integer is not known to be divisible by 16.
+        """
+        words = list(dict.fromkeys(kind.lstrip("*k") for kind in self.signature.values() if kind.startswith("*")))
+        words += [f"{name}={_short(value)}" for name, value in self.constexprs.items()]
+        if any(_may_divide(kind) and (i,) not in self.attrs for i, kind in enumerate(self.signature.values())):
+            words.append("unaligned")
         words += [f"{name}={_short(value)}" for name, value in self.options.items()]
         if self.num_warps != 4:
             words.append(f"num_warps={self.num_warps}")
         return ", ".join(words)
+
+
+def _may_divide(kind: str) -> bool:
+    """Whether Triton's JIT asks of an argument of this type if it is divisible by 16."""
+    return re.match(r"\*|[iu]\d", kind) is not None and kind != "i1"
 
 
 def _short(value: Any) -> str:
@@ -130,8 +141,7 @@ def complete(
         attrs = {
             (parameter.num,): DIVISIBLE_BY_16
             for parameter in fn.params
-            if re.match(r"\*|[iu]\d", signature[parameter.name])
-            and signature[parameter.name] != "i1"
+            if _may_divide(signature[parameter.name])
             and not parameter.do_not_specialize
             and not parameter.do_not_specialize_on_alignment
         }
