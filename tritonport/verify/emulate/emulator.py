@@ -126,8 +126,8 @@ def emulated(
     """Every launch of a ``@triton.jit`` or ``@gluon.jit`` kernel inside the block runs on the CPU, in this process.
 
     Launches (``kernel[grid](...)`` and ``.run``) of plain, autotuned and heuristic kernels return once all their
-    programs have run, one after another; the tensors are CPU tensors. See :class:`Settings` for the options. On exit, also after
-    an error, Triton is as it was.
+    programs have run, one after another; the tensors are CPU tensors. See :class:`Settings` for the options. On exit,
+    also after an error, Triton is as it was.
 
     Raises (from the launch): :class:`EmulationError` where the kernel goes wrong, :class:`NotEmulated` where this
     emulator has no model of an operation.

@@ -13,6 +13,7 @@ import numpy as np
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
 from tritonport.verify.emulate.arguments import Binder
 from tritonport.verify.emulate.builder import Builder
@@ -30,8 +31,9 @@ class Settings:
     """How kernels are run.
 
     ``target``: the GPU that is played ("sm_90" ...). ``poison_masked``: lanes of a masked load without ``other`` hold
-    NaN (or a large integer) instead of zero. ``check_asserts``: a false ``device_assert`` or ``assert`` is an error; a GPU
-    checks them in debug mode only. ``time_limit``: seconds for one launch. ``loop_limit``: iterations of one loop.
+    NaN (or a large integer) instead of zero. ``check_asserts``: a false ``device_assert`` or ``assert`` is an error;
+    a GPU checks them in debug mode only. ``time_limit``: seconds for one launch. ``loop_limit``: iterations of one
+    loop.
     """
 
     target: str = "sm_90"
@@ -163,5 +165,8 @@ def _message(error: Exception) -> str:
         return error.message
     if isinstance(error, Fault | Unsupported):
         return str(error)
-    text = getattr(error, "error_message", None) or str(error)
-    return str(text) if type(error).__module__.startswith("triton") else f"{type(error).__name__}: {text}"
+    if isinstance(error, CompileTimeAssertionFailure):
+        return f"static_assert failed: {error.error_message}" if error.error_message else "static_assert failed"
+    if isinstance(error, CompilationError):
+        return str(error.error_message)
+    return f"{type(error).__name__}: {error}"
