@@ -160,7 +160,10 @@ def _given(call: Call, name: str) -> bool:
 
 @operation("load", "atomic_load", "atomic_poll")
 def load(interpreter: "Expressions", call: Call) -> Value:
-    return _memory(interpreter, call, "load", ("pointer", "mask", "other"), result=True)
+    made = _memory(interpreter, call, "load", ("pointer", "mask", "other"), result=True)
+    volatile = call.value("volatile")
+    made.volatile = call.entry.short != "load" or (volatile is not None and volatile.known is not False)
+    return made
 
 
 @operation("store", "atomic_store")

@@ -62,6 +62,8 @@ class Value:
         factor: what multiplying an index by this scalar does to its stride.
         pointers: source text of the arguments (or `gl.` dtypes) whose element type an access through this value has.
         cheap: index arithmetic that is written again per layout instead of converted.
+        arithmetic: the operation alone would be cheap, whatever it is applied to.
+        volatile: a read that must happen exactly as often as the source says.
         result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
     """
 
@@ -77,6 +79,8 @@ class Value:
     op: str = ""
     operands: list[Operand] = field(default_factory=list)
     cheap: bool = False
+    arithmetic: bool = False
+    volatile: bool = False
     depth: int = 0
     focus: Root | None = None
     result_axis: int | None = None

@@ -145,14 +145,14 @@ class ExpressionWriter:
         return self.module.language_name(node)
 
     def _attribute(self, node: cst.Attribute) -> cst.BaseExpression:
-        if dotted(node) is not None and self._is_global(node):
+        if dotted(node) is not None and self.is_global(node):
             return self.module.language_name(node)
         return node.with_changes(value=self.emit(node.value))
 
-    def _is_global(self, node: cst.BaseExpression) -> bool:
+    def is_global(self, node: cst.BaseExpression) -> bool:
         while isinstance(node, cst.Attribute):
             node = node.value
-        return not any(frame.reads.get(node) is not None for frame in self.frames)
+        return isinstance(node, cst.Name) and not any(frame.reads.get(node) is not None for frame in self.frames)
 
     # -- calls
 
@@ -193,7 +193,7 @@ class ExpressionWriter:
     ) -> cst.Call:
         """The same call under its Gluon name, operands in place, with `extra` arguments at the end."""
         if function is None:
-            if isinstance(node.func, cst.Attribute) and not self._is_global(node.func):
+            if isinstance(node.func, cst.Attribute) and not self.is_global(node.func):
                 function = node.func.with_changes(value=_receiver(self.operand(node.func.value, values, focus)))
             else:
                 function = self.function_name(node)
@@ -220,6 +220,16 @@ class ExpressionWriter:
 
     def entry(self, name: str) -> ApiEntry:
         return load_api()[f"tl.{name}"]
+
+    def operation_name(self, node: cst.Call) -> str:
+        """The operation a call means, under its short name: "sum" for `x.sum()`."""
+        return next(frame.operations[node] for frame in self.frames if node in frame.operations)
+
+    def function_for(self, name: str) -> cst.BaseExpression:
+        """The Gluon function of an operation, as an expression."""
+        self.module.entries_used.add(f"tl.{name}")
+        target = self.entry(name).target(self.module.triton) or f"gl.{name}"
+        return cst.parse_expression(self.module.local_name(target))
 
     # -- the rest
 

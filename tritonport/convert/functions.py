@@ -16,7 +16,7 @@ from tritonport.analysis.expressions import AUGMENTED, BINARY
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
-from tritonport.convert.layout_text import definition as layout_definition
+from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import term_text
 from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.wants import Want, key
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tritonport.convert.module import ModuleWriter
 
 MAX_PASSES = 24
+LINE = 120
 _BINARY_OF = {name: operator for operator, name in BINARY.items()}
 
 
@@ -176,10 +177,19 @@ class FunctionWriter(ExpressionWriter):
         lines: list[cst.BaseStatement] = []
         last = place
         for root, name in self.layouts.items():
-            text = layout_definition(root, self.module.integers_of(frame), parameters, self.module.gl, self.module.snippets)
-            text, after = self.module.resolve_locals(frame, text, node)
-            last = max(last, after)
-            lines.append(cst.parse_statement(f"{name}: {self.module.gl}.constexpr = {text}\n", self.module.config))
+            found = layout_definitions(
+                root,
+                name,
+                self.module.integers_of(frame),
+                parameters,
+                self.module.gl,
+                self.module.snippets,
+                self.names,
+                LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
+            )
+            for made, text in found:
+                last = max(last, self.module.below_locals(text, node))
+                lines.append(cst.parse_statement(f"{made}: {self.module.gl}.constexpr = {text}\n", self.module.config))
         place = last
         following = statements[place] if place < len(statements) else None
         if following is not None and not _starts_with_blank(following) and len(lines) > 1:
@@ -190,9 +200,10 @@ class FunctionWriter(ExpressionWriter):
     # -- copies of variables
 
     def _name_copies(self) -> None:
-        roots = [root for root in self.layouts]
         if self.is_entry:
+            roots = sorted(self.layouts, key=lambda root: root.accesses[0].position if root.accesses else 1 << 30)
             self.layouts = name_layouts(roots, self.names)
+        numbered = list(self.layouts)
         for web in self.webs.all():
             if len(web.copies) < 2 and not (web.expensive and web.copies):
                 continue
@@ -202,7 +213,9 @@ class FunctionWriter(ExpressionWriter):
                 others = [bound, *terms]
             else:
                 others = terms
-            for wanted, (want, _) in list(web.copies.items()):
+            ordered = sorted(web.copies.items(), key=lambda item: _copy_order(item[1][0], numbered))
+            web.copies = dict(ordered)
+            for wanted, (want, _) in ordered:
                 term = next(term for term in want if term is not None)
                 label = suffix(term, self.layouts, others)
                 web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
@@ -529,6 +542,14 @@ class FunctionWriter(ExpressionWriter):
             return call
         have: Want = tuple(found.term if found is not None else None for found in values)
         return self.coerce(call, have, want)
+
+
+def _copy_order(want: Want, numbered: list[Root]) -> tuple[int, tuple[int, ...]]:
+    """Copies stand in the order of the layouts, and for one layout from the first dimension to the last."""
+    term = next(term for term in want if term is not None)
+    root = root_of(term)
+    place = numbered.index(root) if root in numbered else len(numbered)
+    return place, tuple(-axis for axis in _axes(normal(term)))
 
 
 def _axes(term: Term) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
 from tritonport.layouts.terms import Root, Slice, Term, normal
 
@@ -30,22 +31,40 @@ def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[st
     return list(found)
 
 
-def definition(root: Root, integers: set[str], parameters: set[str], gl: str, used: set[str]) -> str:
-    """The right-hand side of `x_layout: gl.constexpr = ...`. Adds the emitted helpers it calls to `used`."""
+def definitions(
+    root: Root, name: str, integers: set[str], parameters: set[str], gl: str, used: set[str], names: Names, width: int
+) -> list[tuple[str, str]]:
+    """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
+
+    What depends on run-time strides, or makes the line longer than `width`, has a line of its own.
+    """
     shape = ", ".join(size.text if size is not None else "1" for size in root.shape)
     pointers = pointers_of(root, integers, parameters)
     used.add("coalesced")
     order = order_text(root, used)
-    if not pointers:
-        return f"coalesced([{shape}], 128, {order}, {gl}.num_warps())"
-    widths = [f"{name}.primitive_bitwidth" for name in pointers if name.startswith("gl.")]
-    if len(pointers) == 1 and widths:
-        bits = widths[0]
-    else:
-        used.add("element_bits")
-        bits = f"element_bits({', '.join(pointers)})"
-    condition = bits_condition(root, used)
+    bits = "128"
+    condition = ""
+    if pointers:
+        dtypes = [pointer for pointer in pointers if pointer.startswith("gl.")]
+        if len(pointers) == 1 and dtypes:
+            bits = f"{gl}.{dtypes[0].removeprefix('gl.')}.primitive_bitwidth"
+        else:
+            used.add("element_bits")
+            bits = f"element_bits({', '.join(pointers)})"
+        condition = bits_condition(root, used)
+    lines: list[tuple[str, str]] = []
+    label = name.removesuffix("layout").rstrip("_")
+    prefix = f"{label}_" if label else ""
     if condition:
         # A strided access has no runs of 16 bytes: one element per thread keeps neighbours in one transaction.
         bits = f"{bits} if {condition} else 128"
-    return f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
+    if " if " in order:
+        order_name = names.fresh(f"{prefix}order")
+        lines.append((order_name, order))
+        order = order_name
+    text = f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
+    if condition or (len(name) + len(text) > width and bits.startswith("element_bits")):
+        bits_name = names.fresh(f"{prefix}bits")
+        lines.append((bits_name, bits))
+        text = f"coalesced([{shape}], {bits_name}, {order}, {gl}.num_warps())"
+    return [*lines, (name, text)]

@@ -247,7 +247,7 @@ class ModuleWriter:
             self.entries_used.add(entry.name)
             if target is None or not target.startswith("gl."):
                 return node
-            written = cst.parse_expression(target.replace("gl.", f"{self.gl}.", 1))
+            written = cst.parse_expression(self.local_name(target))
             return written.with_changes(lpar=node.lpar, rpar=node.rpar)
         return node
 
@@ -271,6 +271,15 @@ class ModuleWriter:
         """A call of one of the functions that a port brings along."""
         self.snippets.add(name)
         return cst.Call(cst.Name(name), list(arguments))
+
+    @staticmethod
+    def separated(arguments: Sequence[cst.Arg]) -> list[cst.Arg]:
+        """Arguments with `, ` between them."""
+        return _comma_separated(list(arguments))
+
+    def local_name(self, target: str) -> str:
+        """A name of the API table under this file's own alias for `gl`."""
+        return target.replace("gl.", f"{self.gl}.", 1) if target.startswith("gl.") else target
 
     # -- loops
 
@@ -304,16 +313,15 @@ class ModuleWriter:
 
     # -- local compile-time names in layouts
 
-    def resolve_locals(self, frame: Frame, text: str, node: cst.FunctionDef) -> tuple[str, int]:
-        """A layout's text may name local constexprs: the definition then stands below theirs."""
+    def below_locals(self, text: str, node: cst.FunctionDef) -> int:
+        """A layout's text may name local constexprs: the position in the body below the last of them."""
         place = 0
-        if not isinstance(node.body, cst.IndentedBlock):
-            return text, place
-        for name in set(re.findall(r"[A-Za-z_]\w*", text)):
-            for index, statement in enumerate(node.body.body):
-                if _defines_constexpr(statement, name):
-                    place = max(place, index + 1)
-        return text, place
+        if isinstance(node.body, cst.IndentedBlock):
+            for name in set(re.findall(r"[A-Za-z_]\w*", text)):
+                for index, statement in enumerate(node.body.body):
+                    if _defines_constexpr(statement, name):
+                        place = max(place, index + 1)
+        return place
 
 
 _BOUNDS = ("arg1", "arg2", "step")

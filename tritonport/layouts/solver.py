@@ -5,7 +5,9 @@ consumer's focus. Edges are taken in the order of what a conversion on them woul
 tensors before smaller, and early in the program before late. Each is satisfied by unification where that is possible. What
 is left are the cheapest places to convert: after the loops, on the smaller tensor, just before a store.
 
-Index arithmetic takes no part: it is written once for each layout that asks for it.
+Index arithmetic takes no part: it is written once for each layout that asks for it. Vectors that are read from memory through
+such indices join it where two tiles want them differently: reading a row of weights twice is cheaper than moving it between
+threads, and the compiler does the same.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
-from tritonport.layouts.terms import Access, Root, Slice, Term, resolve, unify
+from tritonport.layouts.terms import Access, Root, Slice, Term, resolve, same, unify
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,8 @@ def mark_expensive(values: list[Value]) -> None:
     for value in values:
         for operand in value.operands:
             users.setdefault(id(operand.value), []).append(value)
+    for value in values:
+        value.arithmetic = value.cheap
     work = [value for value in values if needs_layout(value) and not (value.cheap and value.is_tensor)]
     for value in work:
         value.cheap = False
@@ -103,7 +107,7 @@ def mark_expensive(values: list[Value]) -> None:
                 work.append(user)
 
 
-def _focus(value: Value) -> Root:
+def _focus(value: Value, position: int) -> Root:
     shape = value.shape
     if value.op == "reduce":
         shape = value.operands[0].value.shape
@@ -115,7 +119,7 @@ def _focus(value: Value) -> Root:
         order, pointers = value.access
         root.order = order
         if order is not None:
-            root.accesses.append(Access(pointers, order, value.op))
+            root.accesses.append(Access(pointers, order, position))
     return root
 
 
@@ -123,9 +127,9 @@ def solve(frames: list[Frame]) -> None:
     """Give every value of one kernel and of the helpers it calls its layout term."""
     values = collect(frames)
     mark_expensive(values)
-    for value in values:
+    for position, value in enumerate(values):
         if needs_layout(value) and not value.cheap:
-            value.focus = _focus(value)
+            value.focus = _focus(value, position)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None:
@@ -137,6 +141,45 @@ def solve(frames: list[Frame]) -> None:
         assert edge.consumer.focus is not None
         unify(wanted(edge.operand, edge.consumer.focus), edge.producer.term)
     merge_equal([value.focus for value in values if value.focus is not None])
+    recompute(edges)
+    for value in values:
+        root = resolve(value.focus) if value.focus is not None else None
+        if isinstance(root, Root):
+            root.accesses.sort(key=lambda access: access.position)
+
+
+def recompute(edges: list[Edge]) -> None:
+    """Make vectors cheap that two tiles want in different layouts, where everything they need is cheap to have again."""
+    known: dict[int, bool] = {}
+    for edge in edges:
+        producer, focus = edge.producer, edge.consumer.focus
+        if producer.focus is None or focus is None or same(wanted(edge.operand, focus), producer.term):
+            continue
+        if _recomputable(producer, known):
+            _demote(producer)
+
+
+def _recomputable(value: Value, known: dict[int, bool]) -> bool:
+    if id(value) in known:
+        return known[id(value)]
+    # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
+    known[id(value)] = True
+    simple = value.arithmetic or (value.op == "load" and value.rank == 1 and not value.volatile)
+    known[id(value)] = value.is_tensor and simple and all(
+        not operand.value.is_tensor or operand.value.focus is None or _recomputable(operand.value, known)
+        for operand in value.operands
+    )
+    return known[id(value)]
+
+
+def _demote(value: Value) -> None:
+    if value.focus is None:
+        return
+    value.focus = None
+    value.cheap = True
+    for operand in value.operands:
+        if operand.value.is_tensor:
+            _demote(operand.value)
 
 
 def merge_equal(roots: list[Root]) -> None:

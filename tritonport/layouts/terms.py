@@ -46,7 +46,7 @@ class Access:
 
     pointers: tuple[str, ...]
     order: Order
-    name: str
+    position: int
 
 
 def rank(term: Term) -> int:
@@ -107,6 +107,9 @@ def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
 
 def _compatible(left: Root, right: Root) -> bool:
     first, second = left.order, right.order
+    if any(a != b and not a.is_one and not b.is_one for a, b in zip(left.shape, right.shape, strict=False) if a is not None and b is not None):
+        # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
+        return False
     if left.rank == 1 or first is None or second is None or first == second:
         return True
     return not (first.contiguous and second.contiguous)

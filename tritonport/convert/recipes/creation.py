@@ -1,4 +1,4 @@
-"""Tensors that are made: `arange`, `zeros`, `full` take the layout they are wanted in."""
+"""Tensors that are made: `arange`, `zeros`, `full`, `histogram` take the layout they are wanted in."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
+from tritonport.convert.recipes.arguments import keyword, plain
 from tritonport.convert.wants import Want
 
 
 def layout_argument(writer: ExpressionWriter, want: Want) -> cst.Arg:
-    return cst.Arg(
-        value=cst.parse_expression(writer.layout_text(want)),
-        keyword=cst.Name("layout"),
-        equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-    )
+    return keyword("layout", cst.parse_expression(writer.layout_text(want)))
 
 
-@recipe("arange", "zeros", "full")
+@recipe("arange", "zeros", "full", "histogram")
 def made(
     writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
 ) -> cst.BaseExpression | None:
@@ -36,9 +33,7 @@ def _scalar(writer: ExpressionWriter, node: cst.Call) -> cst.BaseExpression:
     bound, _ = bind(f"tl.{operation}", node.args, None, node)
     value = writer.emit(bound["value"]) if "value" in bound else cst.parse_expression("0")
     made = writer.module.gl_call("to_tensor", [value])
-    return cst.Call(
-        func=cst.Attribute(made, cst.Name("to")), args=[cst.Arg(writer.emit(bound["dtype"]))]
-    )
+    return cst.Call(cst.Attribute(made, cst.Name("to")), [cst.Arg(writer.emit(bound["dtype"]))])
 
 
 @recipe("zeros_like")
@@ -57,13 +52,13 @@ def broadcast_to(
     value = next(found for found in values if found is not None)
     if focus is None or value.op != "splat":
         return None
-    receiver = node.func.value if isinstance(node.func, cst.Attribute) and not writer._is_global(node.func) else None
+    receiver = node.func.value if isinstance(node.func, cst.Attribute) and not writer.is_global(node.func) else None
     bound, rest = bind("tl.broadcast_to", node.args, receiver, node)
     scalar = writer.emit(bound["input"])
     shape = writer.emit(bound["shape"]) if "shape" in bound else cst.parse_expression("[]")
     if rest:
         shape = cst.List([cst.Element(writer.emit(size)) for size in rest])
-    made = writer.module.gl_call("to_tensor", [scalar])
-    dtype = cst.Attribute(made, cst.Name("dtype"))
-    call = writer.module.gl_call("full", [shape, scalar, dtype])
-    return call.with_changes(args=[*call.args[:-1], call.args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))), layout_argument(writer, focus)])
+    call = writer.module.snippet_call(
+        "spread", [plain(scalar), plain(shape), plain(cst.parse_expression(writer.layout_text(focus)))]
+    )
+    return call.with_changes(args=writer.module.separated(call.args))

@@ -1,0 +1,9 @@
+@gluon.jit
+def index_along(x, axis: gl.constexpr):
+    """The position of every element of a tile along one axis, as int32."""
+    rank: gl.constexpr = len(x.shape)
+    index = gl.arange(0, x.shape[axis], layout=index_layout(x.type.layout, axis, rank))
+    for dim in gl.static_range(rank):
+        if dim != axis:
+            index = gl.expand_dims(index, dim)
+    return gl.zeros(x.shape, gl.int32, layout=x.type.layout) + index
