@@ -137,3 +137,11 @@ def tuned(
 def unspecialised(x_ptr, n, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     tl.store(x_ptr + offs, 1.0, mask=offs < n)
+
+
+@gluon.jit
+def library_function_without_layouts(x_ptr, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    x = gl.load(x_ptr + gl.arange(0, BLOCK, layout=layout))
+    best = tl.argmax(x, 0)
+    gl.store(x_ptr, best.to(gl.float32))

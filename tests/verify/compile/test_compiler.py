@@ -261,3 +261,16 @@ def test_complete_honours_do_not_specialize() -> None:
 def test_a_specification_that_does_not_fit(entry, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         complete(entry)
+
+
+def test_an_error_inside_tritons_library_names_the_call() -> None:
+    entry = {
+        "fn": kernels.library_function_without_layouts,
+        "signature": {"x_ptr": "*fp32"},
+        "constexprs": {"BLOCK": 128},
+    }
+    with pytest.raises(CompileError) as caught:
+        compile_kernel(entry, "sm_90")
+    failure = caught.value.failure
+    assert "layout" in failure.message
+    assert (failure.path, failure.line) == (str(SOURCE), line_of("best = tl.argmax(x, 0)"))

@@ -51,17 +51,19 @@ def _text_of(error: BaseException) -> str:
 def from_exception(error: BaseException, fn: Any, output: str) -> tuple[str, str, int]:
     """(message, path, line) of an exception out of ``triton.compile``; line 0 when the source line is unknown.
 
-    The deepest compilation error names the line, in a helper if that is where it happened; the front end's own text
-    is the message. Errors of later passes say nothing themselves: their text is in `output`, what the compiler
-    printed to its standard error.
+    The deepest compilation error names the line, in a helper if that is where it happened, but not inside Triton's own
+    library; the front end's own text is the message. Errors of later passes say nothing themselves: their text is in
+    `output`, what the compiler printed to its standard error.
     """
     path, line = "", 0
     chain = _chain(error)
     for link in chain:
         source, row = getattr(link, "src", None), getattr(getattr(link, "node", None), "lineno", None)
         if isinstance(source, str) and isinstance(row, int):
-            owner = next((found for found in _jitted(fn) if found.src == source), fn)
-            path, line = _line_of(owner, row)
+            owner = next((found for found in _jitted(fn) if found.src == source), None)
+            # A function that is not found, or is Triton's own, was called from the line before it in the chain.
+            if owner is not None and not owner.fn.__module__.startswith("triton."):
+                path, line = _line_of(owner, row)
     messages = [text for link in chain if (text := _text_of(link))]
     message = messages[-1] if messages else repr(error)
     printed = first_diagnostic(output, fn.fn.__code__.co_filename)

@@ -12,14 +12,14 @@ class KernelSource:
     """A jitted function.
 
     qualname: how to reach it from the module (``Norm.kernel``); with ``<locals>`` when a function makes it.
-    language: ``triton`` or ``gluon``. called: another jitted function of the file calls it. launches: the host calls
-    ``kernel[grid](...)`` that name it, with the host function each stands in.
+    language: ``triton`` or ``gluon``. used: another jitted function of the file calls it or hands it on. launches: the
+    host calls ``kernel[grid](...)`` that name it, with the host function each stands in.
     """
 
     node: ast.FunctionDef
     qualname: str
     language: str
-    called: bool = False
+    used: bool = False
     launches: tuple[tuple[ast.Call, ast.AST], ...] = field(default=(), repr=False)
 
     @property
@@ -36,7 +36,7 @@ class KernelSource:
     @property
     def is_entry(self) -> bool:
         """Whether it is launched, or at least not a helper of another kernel."""
-        return bool(self.launches) or not self.called
+        return bool(self.launches) or not self.used
 
 
 def dotted(node: ast.expr) -> str:
@@ -90,11 +90,13 @@ def find_kernels(text: str) -> list[KernelSource]:
     aliases = _aliases(tree)
     functions = list(_functions(tree))
     jitted = [(node, name, language) for node, name in functions if (language := _language(node, aliases))]
-    called = {
-        dotted(call.func).rpartition(".")[2]
+    # Called, or handed on as a combine function.
+    used = {
+        name.rpartition(".")[2]
         for node, _, _ in jitted
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call)
+        for statement in node.body
+        for expression in ast.walk(statement)
+        if isinstance(expression, ast.Name | ast.Attribute) and (name := dotted(expression))
     }
     launches: dict[str, list[tuple[ast.Call, ast.AST]]] = {}
     for scope in [*(node for node, _ in functions), tree]:
@@ -104,6 +106,6 @@ def find_kernels(text: str) -> list[KernelSource]:
                 if not any(call is known for known, _ in launches.get(name, [])):
                     launches.setdefault(name, []).append((call, scope))
     return [
-        KernelSource(node, name, language, node.name in called, tuple(launches.get(node.name, ())))
+        KernelSource(node, name, language, node.name in used, tuple(launches.get(node.name, ())))
         for node, name, language in jitted
     ]

@@ -7,6 +7,7 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from tritonport.report import NOT_RUN, Diagnostic, InputError, worst_exit_code
@@ -289,6 +290,17 @@ def _pairs(plan: _Plan, sides: Sequence[Side], request: CompileRequest) -> FileC
     return FileCompile(plan.path, tuple(pairs), tuple(diagnostics))
 
 
+def _check_names(plans: Sequence[_Plan], request: CompileRequest) -> None:
+    """Raises InputError (TP004) for a name in `request.kernels` that no file has, unless a file could not be read."""
+    names = {kernel.name for plan in plans for kernel in plan.kernels}
+    unreadable = any(found.code in (codes.UNPARSABLE, codes.UNREADABLE) for plan in plans for found in plan.diagnostics)
+    for name in sorted((request.kernels or frozenset()) - names):
+        if not unreadable:
+            near = get_close_matches(name, sorted(names), n=1)
+            message = f"no kernel {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            raise InputError(Diagnostic("TP004", message, plans[0].path if plans else ".", 1, 1))
+
+
 def _prepare_process(files: Iterable[Path], targets: Iterable[str]) -> None:
     """Import once what every child needs. Triton's interpreter would take the place of the kernels to compile."""
     os.environ.pop("TRITON_INTERPRET", None)
@@ -306,10 +318,12 @@ def compile_files(
     """Compile every kernel of every (file, path to show), and of its port.
 
     A Triton file is converted in memory, once per target. A file with Gluon kernels is compiled alone, or compared
-    with `request.against`. One file's failure never stops the others.
+    with `request.against`. One file's failure never stops the others. InputError where `request.kernels` names a kernel
+    that no file has.
     """
     requests: list[SideRequest] = []
     plans = [_plan_file(file, path, request, requests) for file, path in files]
+    _check_names(plans, request)
     outcomes: list[Outcome[Side]] = []
     if requests:
         _prepare_process((side.case or side.file for side in requests), request.targets)

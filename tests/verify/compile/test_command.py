@@ -1,0 +1,257 @@
+"""The compile command on files: tables, findings, exit codes."""
+
+import json
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("triton")
+
+from tritonport.cli import cli
+
+ORIGINAL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) * 2, mask=offs < n)
+
+
+def run(x):
+    double[(1,)](x, x.numel(), BLOCK=512)
+"""
+PORT = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def double(x_ptr, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([WIDTH], [32], [gl.num_warps()], [0])
+    offs = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    gl.store(x_ptr + offs, gl.load(x_ptr + offs, mask=offs < n) * 2, mask=offs < n)
+
+
+def run(x):
+    double[(1,)](x, x.numel(), BLOCK=512)
+"""
+CASE = """
+from pointwise import double, run
+
+SIGNATURE = dict(x_ptr="*fp32", n="i32", BLOCK="constexpr")
+COMPILE_SPECS = [dict(fn=double, signature=SIGNATURE, constexprs=dict(BLOCK=512))]
+
+
+def make_inputs(device, seed):
+    return {}
+
+
+def launch():
+    return None
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pointwise.py").write_text(ORIGINAL)
+    (tmp_path / "pointwise_case.py").write_text(CASE)
+    (tmp_path / "ported.py").write_text(PORT.replace("WIDTH", "4"))
+    (tmp_path / "narrow.py").write_text(PORT.replace("WIDTH", "1"))
+    return tmp_path
+
+
+def invoke(*arguments: object) -> Result:
+    result = CliRunner().invoke(cli, ["compile", *(str(argument) for argument in arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_port_against_its_original(folder: Path) -> None:
+    result = invoke(folder / "ported.py", "--against", folder / "pointwise.py")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{folder / 'pointwise.py'}:7 double (fp32, BLOCK=512) for sm_90"
+    original, port = lines[2].split(), lines[3].split()
+    assert original[:6] == ["original", "0", "0", "1x16", "1x16", "-"]
+    assert port[:6] == ["port", "0", "0", "1x16", "1x16", "-"]
+    assert port[-1] == "ok"
+    assert result.stderr == "1 of 1 kernels compiled, 1 of 1 ports hold every bar\n"
+
+
+def test_a_narrow_port_fails_its_bars(folder: Path) -> None:
+    result = invoke(folder / "narrow.py", "--against", folder / "pointwise.py", "--output-format", "concise")
+    assert result.exit_code == 1
+    place = f"{folder / 'pointwise.py'}:7:1: TP810 double: "
+    found = [line.removeprefix(place) for line in result.stdout.splitlines()]
+    assert found[:2] == [
+        "load-width: load widths in bytes: 1x4, Triton 1x16 [sm_90, fp32, BLOCK=512]",
+        "store-width: store widths in bytes: 1x4, Triton 1x16 [sm_90, fp32, BLOCK=512]",
+    ]
+
+
+def test_a_triton_file_is_converted_and_compared(folder: Path) -> None:
+    result = invoke(folder / "pointwise.py", "--target", "sm_80", "--target", "sm_100")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("for sm_80") == 1
+    assert result.stdout.count("for sm_100") == 1
+    assert sum(line.endswith("  ok") for line in result.stdout.splitlines()) == 2
+
+
+def test_a_ported_file_alone_is_only_compiled(folder: Path) -> None:
+    result = invoke(folder / "ported.py", "--guess-signature")
+    assert result.exit_code == 0, result.output
+    assert "  kernel  " in result.stdout
+    assert "original" not in result.stdout
+    assert result.stderr == "1 of 1 kernels compiled, 0 of 0 ports hold every bar\n"
+
+
+def test_json_and_report_file(folder: Path) -> None:
+    report = folder / "report.json"
+    result = invoke(
+        folder / "ported.py", "--against", folder / "pointwise.py", "--output-format", "json", "--report", report
+    )
+    data = json.loads(result.stdout)
+    assert data == json.loads(report.read_text())
+    assert data["exit_code"] == 0
+    ((file),) = data["files"]
+    (kernel,) = file["kernels"]
+    assert (kernel["kernel"], kernel["target"], kernel["verdict"]) == ("double", "sm_90", "ok")
+    assert kernel["original"]["resources"]["accesses"][0] == {
+        "kind": "load",
+        "width": 16,
+        "instructions": 1,
+        "bytes_per_thread": 16,
+        "path": str(folder / "pointwise.py"),
+        "line": 9,
+    }
+    assert kernel["port"]["resources"]["accesses"][0]["path"] == f"{folder / 'pointwise.py'}[port]"
+    assert {bar["name"]: bar["passed"] for bar in kernel["bars"]}["registers"]
+
+
+def test_markdown_table(folder: Path) -> None:
+    table = folder / "table.md"
+    result = invoke(folder / "narrow.py", "--against", folder / "pointwise.py", "--table", table)
+    assert result.exit_code == 1
+    head, rule, row = table.read_text().splitlines()[:3]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert head.count("|") == rule.count("|") == row.count("|")
+    assert cells[:5] == ["double", "fp32, BLOCK=512", "sm_90", "0", "0"]
+    assert cells[5] == "1x16 → 1x4 **!**"
+    assert cells[-1].startswith("FAIL load-width, store-width")
+
+
+def test_a_directory_compiles_what_has_a_case(folder: Path) -> None:
+    result = invoke(folder)
+    assert result.exit_code == 0, result.output
+    assert {line.split(":")[0] for line in result.stdout.splitlines() if line.startswith("/")} == {
+        str(folder / "pointwise.py")
+    }
+
+
+def test_without_a_case_nothing_is_compiled(folder: Path) -> None:
+    (folder / "pointwise_case.py").unlink()
+    result = invoke(folder / "pointwise.py")
+    assert result.exit_code == 3
+    assert "TP806" in result.stdout
+    assert "--guess-signature" in result.stdout
+
+
+def test_a_guessed_signature(folder: Path) -> None:
+    (folder / "pointwise_case.py").unlink()
+    result = invoke(folder / "pointwise.py", "--guess-signature")
+    assert result.exit_code == 0, result.output
+    assert "double (bf16, BLOCK=512)" in result.stdout
+
+
+def test_a_kernel_without_an_entry_is_named(folder: Path) -> None:
+    more = ORIGINAL + textwrap.dedent("""
+        @triton.jit
+        def forgotten(x_ptr):
+            tl.store(x_ptr, 1.0)
+    """)
+    (folder / "pointwise.py").write_text(more)
+    result = invoke(folder / "pointwise.py")
+    assert result.exit_code == 3
+    assert "TP806 forgotten: not compiled: COMPILE_SPECS of the case has no entry" in result.stdout
+    assert invoke(folder / "pointwise.py", "--guess-signature").exit_code == 0
+    assert invoke(folder / "pointwise.py", "--kernel", "double").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "exit_code", "message"),
+    [
+        ("expect_error='must be even'", 1, "TP811"),
+        ("ptx_forbid=('ld.global.v4',)", 1, "has 'ld.global.v4' in its PTX"),
+        ("ptx_forbid=('mma',)", 0, ""),
+        ("num_stages=4", 0, ""),
+        ("wrong=1", 1, "unknown key 'wrong'"),
+    ],
+)
+def test_more_keys_of_a_specification(folder: Path, more: str, exit_code: int, message: str) -> None:
+    (folder / "pointwise_case.py").write_text(CASE.replace("BLOCK=512))", f"BLOCK=512), {more})"))
+    result = invoke(folder / "ported.py", "--against", folder / "pointwise.py")
+    assert result.exit_code == exit_code, result.output
+    assert message in result.stdout
+
+
+def test_an_expected_error(folder: Path) -> None:
+    check = '    tl.static_assert(BLOCK % 3 == 0, "BLOCK must be a multiple of 3")\n'
+    for name, language in (("pointwise.py", "tl"), ("ported.py", "gl")):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text.replace("    offs =", check.replace("tl", language) + "    offs =", 1))
+    case = CASE.replace("BLOCK=512))", "BLOCK=512), expect_error='multiple of 3')")
+    (folder / "pointwise_case.py").write_text(case)
+    result = invoke(folder / "ported.py", "--against", folder / "pointwise.py")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("refused, as expected") == 2
+
+
+def test_a_port_that_does_not_compile(folder: Path) -> None:
+    (folder / "ported.py").write_text(PORT.replace("[WIDTH]", "[3]"))
+    result = invoke(folder / "ported.py", "--against", folder / "pointwise.py", "--output-format", "concise")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"{folder / 'pointwise.py'}[port]:")
+    assert "TP809 double: the port does not compile: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "message"),
+    [
+        ("def broken(:\n", 2, ":1:12: TP001 does not parse"),
+        ("x = 1\n", 1, ":1:1: TP003 no kernel to compile"),
+        (ORIGINAL + "raise KeyError('gone')\n", 1, ":14:1: TP804 raises when it is imported: KeyError: 'gone'"),
+        (ORIGINAL + "import os\nos.abort()\n", 1, ":1:1: TP814 loading the file ends the process: SIGABRT"),
+        (ORIGINAL + "import time\ntime.sleep(60)\n", 1, ":1:1: TP803 loading the file takes too long"),
+    ],
+)
+def test_a_bad_file_does_not_stop_the_others(folder: Path, text: str, exit_code: int, message: str) -> None:
+    bad = folder / "bad.py"
+    bad.write_text(text)
+    (folder / "bad_case.py").write_text(CASE.replace("pointwise", "bad"))
+    result = invoke(bad, folder / "pointwise.py", "--timeout", "8")
+    assert result.exit_code == exit_code, result.output
+    assert f"{bad}{message}" in result.stdout
+    assert f"{folder / 'pointwise.py'}:7 double" in result.stdout
+
+
+def test_usage_errors(folder: Path) -> None:
+    assert invoke(folder / "pointwise.py", "--target", "sm_9000").exit_code == 2
+    assert invoke(folder, "--against", folder / "pointwise.py").exit_code == 2
+    assert invoke(folder / "missing.py").exit_code == 2
+    result = invoke(folder / "pointwise.py", "--kernel", "doubel")
+    assert result.exit_code == 2
+    assert "TP004 no kernel 'doubel'; did you mean 'double'?" in result.stderr
+
+
+def test_an_interpreter_in_the_environment_is_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    result = invoke(folder / "ported.py", "--against", folder / "pointwise.py")
+    assert result.exit_code == 0, result.output
+    assert "TRITON_INTERPRET" not in os.environ
