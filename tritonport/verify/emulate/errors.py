@@ -66,3 +66,4 @@ class Frame:
     function: str
     path: str
     line: int
+    source: str

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import triton.experimental.gluon.language as gl
 import triton.language as tl
 from triton.compiler import code_generator as front_end
 from triton.compiler.code_generator import CodeGenerator
@@ -105,11 +106,13 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.visiting_arg_default_value = False
         self.dereference_name: Any = self._define_name_lookup()
         self.returns_depend_on_data = False
-        self._line = 0
+        self._line = 1
 
     def place(self) -> Frame:
         """Where this call stands."""
-        return Frame(self.jit_fn.__name__, self.file_name, self.begin_line + self._line)
+        node = self.cur_node
+        source = ast.unparse(node).partition("\n")[0] if isinstance(node, ast.stmt | ast.expr) else ""
+        return Frame(self.jit_fn.__name__, self.file_name, self.begin_line + self._line, source)
 
     def call(self, arguments: dict[str, Any]) -> Any:
         """Run the function; its result, or None (a constexpr None from Triton 3.8 on) if it returns nothing."""
@@ -264,7 +267,9 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
     statically_implemented_functions = {  # noqa: RUF012
         **CodeGenerator.statically_implemented_functions,
         tl.static_print: _static_print,
+        gl.static_print: _static_print,
         tl.map_elementwise: _map_elementwise,
+        gl.map_elementwise: _map_elementwise,
     }
 
 

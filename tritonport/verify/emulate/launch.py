@@ -141,15 +141,16 @@ class Launch:
 
     def _described(self, error: Exception, program: tuple[int, int, int] | None) -> EmulationError:
         root = error
-        while root.__cause__ is not None and isinstance(root.__cause__, Exception):
+        while isinstance(root.__cause__, Exception) and not isinstance(root, EmulationError | Fault | Unsupported):
             root = root.__cause__
         kind = NotEmulated if isinstance(root, Unsupported | NotEmulated) else EmulationError
-        frame = _innermost(self._run.failure)
+        # Nothing has run yet where an argument is at fault: the place is the kernel's definition.
+        frame = _innermost(self._run.failure) or Generator(self._run, self._kernel).place()
         return kind(
-            _message(root),
+            _message(root, frame),
             kernel=self._name,
-            path=frame.path if frame else None,
-            line=frame.line if frame else None,
+            path=frame.path,
+            line=frame.line,
             program=program,
         )
 
@@ -160,7 +161,7 @@ def _innermost(frames: list[Frame]) -> Frame | None:
     return (own or frames or [None])[-1]  # type: ignore[list-item]
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception, frame: Frame) -> str:
     if isinstance(error, EmulationError):
         return error.message
     if isinstance(error, Fault | Unsupported):
@@ -169,4 +170,6 @@ def _message(error: Exception) -> str:
         return f"static_assert failed: {error.error_message}" if error.error_message else "static_assert failed"
     if isinstance(error, CompilationError):
         return str(error.error_message)
+    if not str(error):
+        return f"{type(error).__name__} in `{frame.source}`"
     return f"{type(error).__name__}: {error}"
