@@ -136,10 +136,11 @@ def _ulps(a: Any, b: Any, mask: Any) -> int | None:
         bits = _bits(tensor)[mask].long()
         # Negative floats count downwards from zero.
         ordered.append(torch.where(bits >= 0, bits, torch.iinfo(_BITS[a.dtype.itemsize]).min - bits))
-    if a.dtype.itemsize == 8:
-        # The distance may not fit into an int64.
-        return int((ordered[0].double() - ordered[1].double()).abs().max())
-    return int((ordered[0] - ordered[1]).abs().max())
+    # Of unequal signs, the distance may not fit into an int64.
+    wide = (ordered[0] < 0) != (ordered[1] < 0)
+    apart = (ordered[0] - ordered[1]).abs()[~wide]
+    across = (ordered[0].double() - ordered[1].double()).abs()[wide]
+    return max(int(part.max()) for part in (apart, across) if part.numel())
 
 
 def equal_mask(original: Any, port: Any) -> Any:

@@ -21,7 +21,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-_PRELOAD = ("torch", "triton", "triton.experimental.gluon", "tritonport.verify.parity")
+_PRELOAD = (
+    "torch",
+    "triton",
+    "triton.experimental.gluon",
+    "tritonport.verify.numeric_tier",
+    "tritonport.verify.emulate",
+    "tritonport.verify.compile",
+    "tritonport.convert",
+    "tritonport.verify.parity",
+)
+_START_LIMIT = 300.0
+"""Seconds for a process to start, and for the server to import torch and Triton before the first one."""
 _GRACE = 1.0
 """Seconds that a process gets to write its stack before it is killed."""
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
@@ -83,6 +94,7 @@ def _child(
     faulthandler.enable(stack, all_threads=False)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
     _connection = connection
+    connection.send(("phase", ""))
     try:
         connection.send(("value", function(*args)))
     except BaseException:
@@ -125,7 +137,7 @@ def run_isolated(
 
     Args:
         function: of a module, so that it can be named in the other process; its arguments and result are pickled.
-        timeout: seconds from the start of the process.
+        timeout: seconds for the call; the imports before it do not count.
         environment: the environment of the process; None: that of this one.
         on_phase: called with every phase that the function reports.
     """
@@ -138,8 +150,9 @@ def run_isolated(
         process.start()
         theirs.close()
         phase, result, timed_out = "", None, False
+        deadline, started = start + _START_LIMIT, False
         while result is None:
-            left = start + timeout - time.monotonic()
+            left = deadline - time.monotonic()
             if left <= 0 or not ours.poll(left):
                 timed_out = True
                 break
@@ -147,7 +160,10 @@ def run_isolated(
                 kind, value = ours.recv()
             except EOFError:
                 break
-            if kind == "phase":
+            if kind == "phase" and not started:
+                started, start = True, time.monotonic()
+                deadline = start + timeout
+            elif kind == "phase":
                 phase = value
                 on_phase(phase)
             else:

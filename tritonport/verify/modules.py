@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -94,6 +95,11 @@ def module_name(file: Path) -> tuple[str, Path]:
     return ".".join(parts), root
 
 
+@cache
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
 class ModuleSpace:
     """The modules of one side: the original's or the port's."""
 
@@ -127,7 +133,7 @@ class ModuleSpace:
         if not isinstance(file, str):
             return False
         folder, name = os.path.split(file)
-        return os.path.realpath(os.path.dirname(folder) if name == "__init__.py" else folder) in self._own_folders
+        return _real(os.path.dirname(folder) if name == "__init__.py" else folder) in self._own_folders
 
     @contextmanager
     def active(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
@@ -22,6 +23,7 @@ from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation
 from tritonport.verify.verdict import TierResult, Verdict, worst
 
 _MAX_FINDINGS = 5
+_SUMMARY_WIDTH = 90
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
         try:
             return _Comparison(request, port, backend).run()
         except _Stopped as stopped:
-            return TierResult(request.tier, stopped.verdict, stopped.finding.message, (stopped.finding,))
+            summary = shorten(stopped.finding.message, _SUMMARY_WIDTH, placeholder="...")
+            return TierResult(request.tier, stopped.verdict, summary, (stopped.finding,))
 
 
 class _Comparison:
@@ -116,6 +119,9 @@ class _Comparison:
         try:
             port = self.port.run(variation)
         except SideFailed as failed:
+            if original is None and failed.step == "launch":
+                problem = f"{reason}; nor does the port: {_describe(failed.error)}"
+                return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
             return self._port_raised(variation, failed)
         self.launched.update({launch.kernel: launch for launch in port.launches})
         if unfit := self._unfit(variation, original, port):

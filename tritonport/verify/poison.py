@@ -169,6 +169,11 @@ class Arena:
 class _Poisoned(TorchDispatchMode):  # type: ignore[misc]
     """Below every spelling: `torch.empty`, `Tensor.new_empty`, names imported from torch, and what autograd calls."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch imports its whole compiler for the first allocation, which takes seconds.
+        return False
+
     def __init__(self, arena: Arena) -> None:
         super().__init__()
         self._arena = arena

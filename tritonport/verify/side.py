@@ -70,7 +70,7 @@ class Variation:
     variant: int = 0
 
     def __str__(self) -> str:
-        return f"seed {self.seed}" + (f", variant {self.variant}" if self.variant else "")
+        return f"seed {self.seed}" + (f" variant {self.variant}" if self.variant else "")
 
 
 @dataclass(frozen=True)
