@@ -18,7 +18,7 @@ from tritonport.report import UNUSABLE
     "targets",
     type=TARGET,
     multiple=True,
-    help="Architecture to compile for: sm_80, sm_90, sm_100; repeatable.  [default: sm_90]",
+    help="Architecture to compile for: sm_80, sm_90, sm_100 ...; repeatable.  [default: sm_90]",
 )
 @click.option(
     "--against",
@@ -34,9 +34,7 @@ from tritonport.report import UNUSABLE
 )
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only this kernel; repeatable.")
 @click.option("--guess-signature", is_flag=True, help="Compile kernels that no case names too, with guessed arguments.")
-@click.option(
-    "--as-launched", is_flag=True, help="With the software pipelining the source asks for; no bars hold then."
-)
+@click.option("--as-launched", is_flag=True, help="With the pipelining the source asks for.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=1), default=120.0, show_default=True)
 @click.option(
     "--triton-cache",

@@ -26,7 +26,7 @@ def add(kind: str, block: int, fn=kernels.add, **more):
     return compile_kernel({"fn": fn, "signature": signature, "constexprs": {"BLOCK": block}, **more}, "sm_90")
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"])
 def test_add_for_every_target(target: str) -> None:
     found = compile_kernel({"fn": kernels.add, "signature": BF16_ADD, "constexprs": {"BLOCK": 1024}}, target)
     assert (found.language, found.target, found.num_warps) == ("triton", target, 4)

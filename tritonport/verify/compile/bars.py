@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tritonport.verify.compile.resources import Resources
-from tritonport.verify.compile.target import SHARED_LIMIT
+from tritonport.verify.compile.target import facts
 
 REGISTERS_PERCENT = 10
 REGISTERS_ALLOWED_PERCENT = 20
@@ -107,7 +107,7 @@ def compare(original: Resources, port: Resources) -> list[BarResult]:
     """
     more = port.conversions - original.conversions
     percent = _percent(original.registers, port.registers)
-    limit = SHARED_LIMIT[port.target]
+    limit = facts(port.target).shared_memory
     new = _new_precisions(original, port)
     kinds_seen, kinds_shown = (" ".join(sorted(side.mma)) or "-" for side in (original, port))
     return [

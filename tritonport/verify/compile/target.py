@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# Most shared memory one CTA can opt into, bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute
-# Capability" (maximum per SM less 1 KiB of system use).
-SHARED_LIMIT = {
-    "sm_80": 163 * 1024,
-    "sm_86": 99 * 1024,
-    "sm_89": 99 * 1024,
-    "sm_90": 227 * 1024,
-    "sm_100": 227 * 1024,
-    "sm_103": 227 * 1024,
-    "sm_120": 99 * 1024,
-}
-_PROCESSORS = {"sm_80": 108, "sm_86": 84, "sm_89": 128, "sm_90": 132, "sm_100": 148, "sm_103": 148, "sm_120": 170}
-TARGETS = tuple(SHARED_LIMIT)
+from tritonport.rules_data import TargetFacts, load_targets
+
+TARGETS = tuple(load_targets())
 
 
 class UnknownTarget(ValueError):
@@ -28,16 +18,21 @@ def normalise(name: str) -> str:
     """``sm_90``, ``sm90``, ``sm_90a``, ``cuda:90`` and ``90`` all give ``sm_90``; UnknownTarget for anything else."""
     match = re.fullmatch(r"(?:sm_?|cuda:)?(\d+)[af]?", name.strip().lower())
     known = f"sm_{match[1]}" if match else ""
-    if known not in SHARED_LIMIT:
+    if known not in TARGETS:
         raise UnknownTarget(f"unknown target {name!r}; known are {', '.join(TARGETS)}")
     return known
+
+
+def facts(name: str) -> TargetFacts:
+    """What is known of a target; UnknownTarget for a name that is none."""
+    return load_targets()[normalise(name)]
 
 
 def gpu_target(name: str) -> Any:
     """Triton's ``GPUTarget`` for a name like ``sm_90``."""
     from triton.backends.compiler import GPUTarget
 
-    return GPUTarget("cuda", int(normalise(name).removeprefix("sm_")), 32)
+    return GPUTarget("cuda", facts(name).capability, facts(name).warp_size)
 
 
 class OfflineDriver:
@@ -66,16 +61,15 @@ class OfflineDriver:
 
     def get_device_capability(self, device: int = 0) -> tuple[int, int]:
         """(major, minor) of the compile target."""
-        arch = int(self._name.removeprefix("sm_"))
-        return arch // 10, arch % 10
+        return divmod(facts(self._name).capability, 10)
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
-        """The properties Triton code reads. The SM count is that of the full data centre part of the architecture."""
+        """The properties Triton code reads, of the part that stands for the architecture in the target facts."""
         return {
-            "max_shared_mem": SHARED_LIMIT[self._name],
-            "multiprocessor_count": _PROCESSORS[self._name],
+            "max_shared_mem": facts(self._name).shared_memory,
+            "multiprocessor_count": facts(self._name).processors,
             "max_num_regs": 65536,
-            "warpSize": 32,
+            "warpSize": facts(self._name).warp_size,
         }
 
     @classmethod
