@@ -1,6 +1,6 @@
 @gluon.constexpr_function
 def coalesced(shape, element_bits, order, num_warps):
-    """16 bytes per thread along order[0], then lanes, then warps: the layout Triton's compiler picks for a tile in memory."""
+    """16 bytes per thread along order[0], then lanes, then warps: what Triton's coalescing pass picks."""
     rank = len(shape)
     numel = 1
     for size in shape:

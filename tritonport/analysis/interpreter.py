@@ -18,6 +18,7 @@ from tritonport.analysis.frame import Definition, Environment, Frame
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, none, opaque, scalar
 from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.walk import children
 
 MAX_ROUNDS = 4
 MAX_CALL_DEPTH = 16
@@ -405,7 +406,7 @@ def _name_of(node: cst.CSTNode) -> str:
 
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:
     """Names that a body binds, in source order."""
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.AssignTarget):
             yield from _target_names(child.target)
         elif isinstance(child, (cst.AnnAssign, cst.AugAssign)):

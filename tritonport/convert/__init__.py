@@ -54,7 +54,7 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
     output = rewrite(writer)
     outcomes = []
     for kernel in module.kernels:
-        line, _ = module.position(kernel.node)
+        line = module.line_of(kernel)
         if kernel.language == "gluon":
             status = "already"
         elif kernel in writer.written or kernel in writer.helpers:

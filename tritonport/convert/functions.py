@@ -22,7 +22,10 @@ from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
+from tritonport.report import Diagnostic
+from tritonport.report.comments import ignored_codes, is_ignored, note_code, render_note
 from tritonport.source.module import Kernel
+from tritonport.source.walk import walk
 
 if TYPE_CHECKING:
     from tritonport.convert.module import ModuleWriter
@@ -45,6 +48,7 @@ class FunctionWriter(ExpressionWriter):
         self.layouts: dict[Root, str] = {}
         self.slots: list[tuple[str, list[Root | None]]] = []
         self.final = False
+        self.notes: list[Diagnostic] = []
         self.changed = False
         self.depth = 0
         self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
@@ -268,7 +272,24 @@ class FunctionWriter(ExpressionWriter):
             written += self._statement(line)
         return body.with_changes(body=written)
 
+    def note(self, code: str, message: str, node: cst.CSTNode) -> None:
+        """Say something about the statement that is being written: a diagnostic, and a comment above it."""
+        if self.final:
+            line, column = self.module.module.position(node)
+            self.notes.append(Diagnostic(code, message, self.module.module.path, line, column, self.kernel.name))
+
     def _statement(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
+        written = self._written(line)
+        notes = [note for note in self.notes if not is_ignored(note, _ignored(line))]
+        self.notes = []
+        self.module.diagnostics += notes
+        if notes and written:
+            head = list(strip_leading(written[0]))
+            head += [cst.EmptyLine(comment=cst.Comment(render_note(note))) for note in notes]
+            written[0] = written[0].with_changes(leading_lines=head)
+        return written
+
+    def _written(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
         if isinstance(line, cst.SimpleStatementLine):
             parts = [self._small(small) for small in line.body]
             if all(len(part) == 1 for part in parts):
@@ -300,9 +321,11 @@ class FunctionWriter(ExpressionWriter):
             written = self.module.iterator(self, iterable)
         else:
             written = self.emit(iterable)
+        notes, self.notes = self.notes, []
         self.depth += 1
         body = self._block(line.body)
         self.depth -= 1
+        self.notes = notes
         return line.with_changes(iter=written, body=body)
 
     def _small(self, small: cst.BaseSmallStatement) -> list[cst.BaseSmallStatement]:
@@ -544,6 +567,25 @@ class FunctionWriter(ExpressionWriter):
         return self.coerce(call, have, want)
 
 
+def strip_leading(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
+    """The lines above a statement without the notes of an earlier run."""
+    lines = getattr(statement, "leading_lines", ())
+    return [line for line in lines if line.comment is None or note_code(line.comment.value) is None]
+
+
+def _ignored(statement: cst.BaseStatement) -> frozenset[str]:
+    """What the comments above and behind a statement ask not to be told."""
+    comments = [line.comment.value for line in getattr(statement, "leading_lines", ()) if line.comment is not None]
+    holder = statement
+    if isinstance(holder, (cst.For, cst.While, cst.If)) and isinstance(holder.body, cst.IndentedBlock):
+        trailing = holder.body.header
+    else:
+        trailing = getattr(holder, "trailing_whitespace", None)
+    if trailing is not None and trailing.comment is not None:
+        comments.append(trailing.comment.value)
+    return frozenset(code for comment in comments for code in ignored_codes(comment))
+
+
 def _copy_order(want: Want, numbered: list[Root]) -> tuple[int, tuple[int, ...]]:
     """Copies stand in the order of the layouts, and for one layout from the first dimension to the last."""
     term = next(term for term in want if term is not None)
@@ -561,14 +603,7 @@ def _axes(term: Term) -> tuple[int, ...]:
 
 
 def _all_names(node: cst.CSTNode) -> set[str]:
-    found: set[str] = set()
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, cst.Name):
-            found.add(item.value)
-        stack.extend(item.children)
-    return found
+    return {item.value for item in walk(node) if isinstance(item, cst.Name)}
 
 
 def _has_default(params: Sequence[cst.Param]) -> bool:

@@ -19,7 +19,9 @@ from tritonport.convert.recipes import load_recipes
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.terms import Term
 from tritonport.report import Diagnostic
+from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
 from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import walk
 
 
 @dataclass
@@ -68,7 +70,7 @@ class ModuleWriter:
         self.helpers: dict[Kernel, list[Written]] = {}
         self.helper_frames: dict[Kernel, list[Frame]] = {}
         self.written: dict[Kernel, cst.FunctionDef] = {}
-        self._current: Kernel | None = None
+        self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]
         self._integers: dict[int, set[str]] = {}
 
     def _alias(self, qualified: str, default: str) -> str:
@@ -106,10 +108,10 @@ class ModuleWriter:
         self.snippets.clear()
         self.entries_used.clear()
         self.diagnostics.clear()
+        self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]
 
     def _analyse(self, entries: list[Kernel]) -> bool:
         for kernel in entries:
-            self._current = kernel
             interpreter = Interpreter(self.module)
             try:
                 frame = interpreter.run(kernel)
@@ -127,7 +129,6 @@ class ModuleWriter:
 
     def _write(self) -> bool:
         for kernel, analysed in self.analysed.items():
-            self._current = kernel
             try:
                 self.written[kernel] = FunctionWriter(self, kernel, [analysed.frame]).write()
             except (Refusal, Inconsistent) as problem:
@@ -272,6 +273,21 @@ class ModuleWriter:
         self.snippets.add(name)
         return cst.Call(cst.Name(name), list(arguments))
 
+    def versions(self) -> tuple[str, str]:
+        """The first and last Triton version that the names in the output are right for."""
+        fitting = [
+            version
+            for version in TRITON_VERSIONS
+            if version_key(self.since) <= version_key(version) <= version_key(self.until)
+            and all(load_api()[name].target(version) == load_api()[name].target(self.triton) for name in self.entries_used if name in load_api())
+        ]
+        return (fitting[0], fitting[-1]) if fitting else (self.triton, self.triton)
+
+    def limit(self, since: str | None = None, until: str | None = None) -> None:
+        """Something written fits these Triton versions alone."""
+        self.since = max(self.since, since or self.since, key=version_key)
+        self.until = min(self.until, until or self.until, key=version_key)
+
     @staticmethod
     def separated(arguments: Sequence[cst.Arg]) -> list[cst.Arg]:
         """Arguments with `, ` between them."""
@@ -292,12 +308,8 @@ class ModuleWriter:
             return node.with_changes(func=self.language_name(node.func), args=arguments)
         hints = [argument for argument in node.args if argument.keyword is not None and argument.keyword.value not in _BOUNDS]
         if hints:
-            if writer.final:
-                line, column = self.module.position(node)
-                said = ", ".join(self.module.tree.code_for_node(hint).strip().rstrip(",") for hint in hints)
-                self.diagnostics.append(
-                    Diagnostic("TP106", f"{said} is kept as a hint", self.module.path, line, column, writer.kernel.name)
-                )
+            said = ", ".join(self.module.tree.code_for_node(hint).strip().rstrip(",") for hint in hints)
+            writer.note("TP106", f"{said} {'is a hint' if len(hints) == 1 else 'are hints'} that Gluon does not act on", node)
             return node.with_changes(args=arguments)
         ordered: list[cst.Arg] = []
         by_name = {argument.keyword.value: argument for argument in arguments if argument.keyword is not None}
@@ -353,14 +365,7 @@ def _call_signature(frame: Frame) -> tuple[object, ...]:
 
 
 def _calls(node: cst.CSTNode) -> list[cst.Call]:
-    found = []
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, cst.Call):
-            found.append(item)
-        stack.extend(item.children)
-    return found
+    return [item for item in walk(node) if isinstance(item, cst.Call)]
 
 
 def _module_names(module: SourceModule) -> set[str]:

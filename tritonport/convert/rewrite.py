@@ -9,6 +9,7 @@ import libcst as cst
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import render, snippet, with_dependencies
 from tritonport.source.module import Kernel, dotted
+from tritonport.source.walk import children, walk
 
 
 def rewrite(writer: ModuleWriter) -> str:
@@ -28,9 +29,33 @@ def rewrite(writer: ModuleWriter) -> str:
     if not replaced:
         return writer.module.text
     converted = {*writer.written, *writer.helpers}
-    tree = writer.module.tree.visit(_Replace(writer, replaced, converted))
-    assert isinstance(tree, cst.Module)
-    return _with_imports(writer, tree, replaced).code
+    replace = _Replace(writer, replaced, converted)
+    body: list[cst.BaseStatement] = []
+    first: int | None = None
+    for statement in writer.module.tree.body:
+        if not _concerned(writer, statement, replaced, replace.plain):
+            body.append(statement)
+            continue
+        if first is None and _holds(statement, replaced):
+            first = len(body)
+        if statement in replaced:
+            body += replaced[statement]
+            continue
+        changed = statement.visit(replace)
+        assert isinstance(changed, cst.BaseStatement)
+        body.append(changed)
+    return writer.module.tree.with_changes(body=_with_imports(writer, body, first)).code
+
+
+def _concerned(
+    writer: ModuleWriter, statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.FunctionDef]], plain: set[str]
+) -> bool:
+    """Whether a top-level statement holds a kernel that changes, or makes one with `triton.jit(fn)`."""
+    if _holds(statement, replaced):
+        return True
+    return bool(plain) and any(
+        isinstance(node, cst.Call) and writer.module.jit_language(node) == "triton" for node in walk(statement)
+    )
 
 
 def _decorated(writer: ModuleWriter, kernel: Kernel, node: cst.FunctionDef) -> cst.FunctionDef:
@@ -89,9 +114,8 @@ class _Replace(cst.CSTTransformer):
 
 
 def _with_imports(
-    writer: ModuleWriter, tree: cst.Module, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]
-) -> cst.Module:
-    body = list(tree.body)
+    writer: ModuleWriter, body: list[cst.BaseStatement], first_kernel: int | None
+) -> list[cst.BaseStatement]:
     wanted = []
     if "triton.experimental.gluon" not in _meanings(writer):
         alias = "" if writer.gluon == "gluon" else f" as {writer.gluon}"
@@ -100,15 +124,15 @@ def _with_imports(
         wanted.append(f"from triton.experimental.gluon import language as {writer.gl}\n")
     place = _import_place(body)
     lines = [cst.parse_statement(text, writer.config) for text in wanted]
-    first_kernel = min(
-        (index for index, statement in enumerate(tree.body) if _holds(writer.module.tree.body, index, replaced)),
-        default=place,
-    )
-    helpers = _snippet_statements(writer, tree)
-    body[first_kernel:first_kernel] = helpers
+    if lines:
+        since, until = writer.versions()
+        range_ = f"Triton {since}" if since == until else f"Triton {since} to {until}"
+        header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal, {range_}"))
+        lines[0] = lines[0].with_changes(leading_lines=[header])
+    start = place if first_kernel is None else first_kernel
+    body[start:start] = _snippet_statements(writer, body)
     body[place:place] = lines
-    body = _without_unused(writer, body)
-    return tree.with_changes(body=body)
+    return _without_unused(body)
 
 
 def _meanings(writer: ModuleWriter) -> set[str]:
@@ -133,25 +157,23 @@ def _import_place(body: Sequence[cst.BaseStatement]) -> int:
     return triton or last
 
 
-def _holds(original: Sequence[cst.BaseStatement], index: int, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]) -> bool:
-    if index >= len(original):
-        return False
-    stack: list[cst.CSTNode] = [original[index]]
+def _holds(statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]) -> bool:
+    stack: list[cst.CSTNode] = [statement]
     while stack:
         node = stack.pop()
         if node in replaced:
             return True
         if isinstance(node, (cst.BaseCompoundStatement, cst.BaseSuite, cst.Else)):
-            stack.extend(node.children)
+            stack.extend(children(node))
     return False
 
 
-def _snippet_statements(writer: ModuleWriter, tree: cst.Module) -> list[cst.BaseStatement]:
+def _snippet_statements(writer: ModuleWriter, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
     statements: list[cst.BaseStatement] = []
     present = {
-        statement.name.value: tree.code_for_node(statement).strip()
-        for statement in tree.body
-        if isinstance(statement, cst.FunctionDef)
+        statement.name.value: writer.module.tree.code_for_node(statement).strip()
+        for statement in body
+        if isinstance(statement, cst.FunctionDef) and statement.name.value in writer.snippets
     }
     for name in with_dependencies(writer.snippets):
         text = render(name, writer.gluon, writer.gl, {})
@@ -164,7 +186,7 @@ def _snippet_statements(writer: ModuleWriter, tree: cst.Module) -> list[cst.Base
     return statements
 
 
-def _without_unused(writer: ModuleWriter, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+def _without_unused(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
     """Drop imports from `triton.language` that nothing uses any more. Everything else that is imported stays."""
     kept: list[cst.BaseStatement] = []
     used = _used_names(body)
@@ -226,7 +248,7 @@ def _used_names(body: Sequence[cst.CSTNode]) -> set[str]:
             found.add(node.value)
         if isinstance(node, cst.SimpleString):
             found.update(part for part in node.value.strip("'\"").split(".")[:1])
-        stack.extend(node.children)
+        stack.extend(children(node))
     return found
 
 

@@ -6,14 +6,15 @@ Names are resolved from the file's own import statements and assignments, never 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from tritonport.report import Diagnostic, InputError
+from tritonport.source.walk import children, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,7 @@ class SourceModule:
                 Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
             ) from error
         self.bindings = Bindings()
+        self._kernel_positions: dict[Kernel, dict[cst.CSTNode, tuple[int, int]]] = {}
         self._collect_imports(self.tree)
         self.bindings.functions = {
             statement.name.value for statement in self.tree.body if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
@@ -96,15 +98,49 @@ class SourceModule:
                 self.bindings.kernels.setdefault(kernel.name, kernel)
         self._assigned_kernels()
 
-    @cached_property
-    def _positions(self) -> dict[cst.CSTNode, tuple[int, int]]:
-        wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
-        ranges = wrapper.resolve(PositionProvider)
-        return {node: (where.start.line, where.start.column + 1) for node, where in ranges.items()}
-
     def position(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Line and column of a node, both from 1."""
-        return self._positions.get(node, (1, 1))
+        """Line and column of a node of some kernel, both from 1; (1, 1) for anything else.
+
+        Only the kernel around the node is measured: positions of a whole file take longer than its conversion.
+        """
+        for kernel in self.kernels:
+            places = self._kernel_positions.get(kernel)
+            if places is None:
+                if not any(item is node for item in walk(kernel.node)):
+                    continue
+                places = self._kernel_positions[kernel] = self._measure(kernel)
+            if node in places:
+                return places[node]
+        return 1, 1
+
+    def _measure(self, kernel: Kernel) -> dict[cst.CSTNode, tuple[int, int]]:
+        from libcst.metadata import MetadataWrapper, PositionProvider
+
+        alone = self.tree.with_changes(header=[], footer=[], body=[kernel.node])
+        ranges = MetadataWrapper(alone, unsafe_skip_copy=True).resolve(PositionProvider)
+        line, indent = self._functions.get(kernel.node, (1, 0))
+        shift = line - ranges[kernel.node.name].start.line
+        return {
+            node: (where.start.line + shift, where.start.column + indent + 1)
+            for node, where in ranges.items()
+            if isinstance(node, cst.CSTNode)
+        }
+
+    @cached_property
+    def _functions(self) -> dict[cst.CSTNode, tuple[int, int]]:
+        """Line (from 1) and indentation of every function, from Python's own parser."""
+        ours = [node for node in walk(self.tree) if isinstance(node, cst.FunctionDef)]
+        try:
+            tree = ast.parse(self.text)
+        except (SyntaxError, ValueError):
+            return {}
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        theirs = sorted((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, kinds))
+        return dict(zip(ours, theirs, strict=True)) if len(ours) == len(theirs) else {}
+
+    def line_of(self, kernel: Kernel) -> int:
+        """The line of a kernel's `def`."""
+        return self._functions.get(kernel.node, (1, 0))[0]
 
     # -- names
 
@@ -264,7 +300,7 @@ class SourceModule:
 
 
 def _suites(statement: cst.BaseStatement | cst.Else) -> Iterator[cst.BaseSuite]:
-    for child in statement.children:
+    for child in children(statement):
         if isinstance(child, cst.BaseSuite):
             yield child
         elif isinstance(child, (cst.Else, cst.ExceptHandler, cst.Finally, cst.If, cst.ExceptStarHandler)):
@@ -273,7 +309,7 @@ def _suites(statement: cst.BaseStatement | cst.Else) -> Iterator[cst.BaseSuite]:
 
 def _statements(tree: cst.CSTNode, into_functions: bool) -> Iterator[cst.BaseSmallStatement]:
     """The small statements of a scope, through `if`, `try` and `with`."""
-    for child in tree.children:
+    for child in children(tree):
         if isinstance(child, cst.SimpleStatementLine):
             yield from child.body
         elif isinstance(child, (cst.FunctionDef, cst.ClassDef)) and not into_functions:

@@ -1,0 +1,83 @@
+"""Sorting: `sort`, `topk` and `bitonic_merge` become a bitonic network that the port brings along, `flip` names its dimension.
+
+Triton's own versions make index vectors that have no layout, which Gluon refuses. The network compares and swaps in the same
+order, so that ties, NaN and signed zeros come out where Triton puts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.analysis.signatures import bind
+from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.recipes import recipe
+from tritonport.convert.recipes.creation import layout_argument
+from tritonport.convert.wants import Want
+from tritonport.rules_data import version_key
+
+_EMITTED = {"sort": "bitonic_sort", "topk": "bitonic_topk", "bitonic_merge": "bitonic_merge"}
+_FLIP_NEEDS_NO_DIM = (3, 9)
+
+
+@recipe("sort", "topk", "bitonic_merge")
+def ordered(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    if focus is None:
+        raise Refusal("TP203", f"{writer.module.module.tree.code_for_node(node.func)} of a scalar", node)
+    operation = next(frame.operations[node] for frame in writer.frames if node in frame.operations)
+    bound, _ = bind(f"tl.{operation}", node.args, None, node)
+    _check_last(writer, node, bound.get("dim"), values)
+    kept = [argument for argument in node.args if argument.value is not bound.get("dim")]
+    descending = bound.get("descending")
+    kept = [_named(argument, "descending") if argument.value is descending else argument for argument in kept]
+    # What followed the last argument, a comma or a line break, follows the last that is left.
+    last = node.args[-1]
+    kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    extra = [layout_argument(writer, focus)] if operation == "topk" else []
+    function = writer.module.snippet_call(_EMITTED[operation], []).func
+    return writer.call(node.with_changes(args=kept), values, focus, function, extra)
+
+
+def _check_last(
+    writer: ExpressionWriter, node: cst.Call, dim: cst.BaseExpression | None, values: Sequence[Value | None]
+) -> None:
+    """Triton accepts the last dimension alone, counted from the front, so the argument can be left away."""
+    if dim is None:
+        return
+    for given, value in zip(writer.values(dim), values, strict=True):
+        if given is None or value is None or given.kind is Kind.NONE or not isinstance(given.known, int):
+            continue
+        if given.known != value.rank - 1:
+            called = writer.module.module.tree.code_for_node(node.func)
+            raise Refusal("TP203", f"{called} along dimension {given.known} of {value.rank}: only the last can be", node)
+
+
+def _named(argument: cst.Arg, name: str) -> cst.Arg:
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return argument if argument.keyword is not None else argument.with_changes(keyword=cst.Name(name), equal=equal)
+
+
+@recipe("flip")
+def flip(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    """Inside of Gluon the default dimension works from 3.9 on only: before, the last one is written out."""
+    if focus is None or version_key(writer.module.triton) >= _FLIP_NEEDS_NO_DIM:
+        return None
+    receiver = node.func.value if isinstance(node.func, cst.Attribute) and not writer.is_global(node.func) else None
+    bound, _ = bind("tl.flip", node.args, receiver, node)
+    dim = bound.get("dim")
+    if dim is not None and any(value is not None and value.kind is not Kind.NONE for value in writer.values(dim)):
+        return None
+    ranks = {value.rank for value in values if value is not None}
+    if len(ranks) != 1:
+        raise Inconsistent
+    number = cst.Integer(str(ranks.pop() - 1))
+    if dim is None:
+        return writer.call(node, values, focus, extra=[_named(cst.Arg(number), "dim")])
+    arguments = [argument.with_changes(value=number) if argument.value is dim else argument for argument in node.args]
+    return writer.call(node.with_changes(args=arguments), values, focus)
