@@ -1,7 +1,6 @@
 """The `tritonport` command: its subcommands are the files beside this one, each imported when it is needed."""
 
 import contextlib
-import errno
 import os
 import sys
 from importlib import import_module
@@ -56,12 +55,20 @@ class CommandsFromFiles(click.Group):
             ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does it; where the reader of standard output went away, exit at once and say nothing."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_closed_pipe()
+        return result
+
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run and exit: 0 to 3 as the command says, 2 for any error, 130 when interrupted."""
         extra["standalone_mode"] = False
         try:
             code = super().main(*args, **extra)
-            sys.stdout.flush()
         except click.ClickException as error:
             error.show()
             code = UNUSABLE
@@ -72,10 +79,6 @@ class CommandsFromFiles(click.Group):
             click.echo(f"error: {error}", err=True)
             click.echo(f"  = {error.diagnostic.advice}", err=True)
             code = UNUSABLE
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                _leave_closed_pipe()
-            code = _internal_error()
         except Exception:
             code = _internal_error()
         sys.exit(code if isinstance(code, int) else 0)

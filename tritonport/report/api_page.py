@@ -20,9 +20,9 @@ def find_entry(name: str) -> ApiEntry:
 
 
 def _from_gluon(name: str) -> ApiEntry | None:
-    wanted = f"gl.{name.rpartition('.')[2]}" if name.startswith(("gl.", "triton.experimental.gluon.language.")) else name
+    wanted = name.replace("triton.experimental.gluon.language.", "gl.")
     for entry in load_api().values():
-        if any(target in (name, wanted) for _, target in entry.targets):
+        if any(target == wanted for _, target in entry.targets):
             return entry
     return None
 

@@ -39,7 +39,7 @@ def make_selection(select: Collection[str] = (), ignore: Collection[str] = ()) -
 
 
 def _length(item: str) -> int:
-    return len(item) if item.startswith("TP") else len("TP000")
+    return len(item) if item.startswith("TP") else 5  # a name stands for one whole code
 
 
 def _codes(item: str) -> frozenset[str]:

@@ -1,6 +1,8 @@
 """Converting one file, whatever happens: the result is data, never an exception."""
 
+import ast
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,12 +58,32 @@ def convert_file(task: ConvertTask) -> FileResult:
         if not task.explicit and b"jit" not in data:
             return FileResult(FileReport(task.path))
         source = decode_source(data, task.path)
+        _refuse_deep_nesting(source.text, task.path)
         conversion = convert_text(source.text, path=task.path, options=task.options)
     except InputError as error:
         return FileResult(_unusable(task.path, error.diagnostic, source), source)
     except Exception as error:
         return _internal_error(task.path, error, source)
     return _result(task, source, conversion)
+
+
+def _refuse_deep_nesting(text: str, path: str) -> None:
+    """Raise InputError (TP001) for nesting at which LibCST's parser overflows its stack and ends the process.
+
+    Python's own parser refuses it with an exception. Whatever else is wrong with the text is left to the converter.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        if "nested" in (error.msg or ""):
+            found = Diagnostic("TP001", error.msg, path, error.lineno or 1, error.offset or 1)
+            raise InputError(found) from None
+    except (RecursionError, MemoryError):
+        raise InputError(Diagnostic("TP001", "an expression is nested too deeply to parse", path, 1, 1)) from None
+    except ValueError as error:  # a null byte, before Python 3.12
+        raise InputError(Diagnostic("TP001", str(error), path, 1, 1)) from None
 
 
 def _result(task: ConvertTask, source: SourceText, conversion: Conversion) -> FileResult:

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Everything that must hold: ruff, mypy, and the tests on both ends of the range of Triton versions. Does its own set-up.
+# Arguments go to pytest, in both environments: scripts/test.sh -k softmax
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/env.sh
+require_python
+
+make_env .venv 3.9.0 numpy
+make_env .venv-oldest 3.6.0 'numpy<2.4'
+
+echo "== ruff"
+.venv/bin/ruff check .
+echo "== mypy"
+.venv/bin/mypy
+echo "== tests, newest Triton"
+.venv/bin/python -m pytest -q --durations=10 "$@"
+echo "== tests that depend on the version, oldest Triton"
+.venv-oldest/bin/python -m pytest -q --durations=5 tests/rules tests/verify tests/fixtures "$@"

@@ -1,0 +1,113 @@
+"""`[tool.tritonport]`: flags win over it, and mistakes are named with their line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DOT_FILE, SCALE_FILE, Run
+from tritonport.config import CONFIG_KEYS, Config, default_triton, installed_triton, load_config
+from tritonport.report import InputError
+
+BARRIER_FILE = SCALE_FILE.rstrip() + "\n    tl.debug_barrier()\n"
+
+
+def configure(folder: Path, *lines: str) -> None:
+    (folder / "pyproject.toml").write_text("\n".join(["[project]", 'name = "x"', "", "[tool.tritonport]", *lines, ""]))
+
+
+def test_settings_of_the_nearest_project_hold(run: Run, folder: Path) -> None:
+    configure(folder, 'triton = "3.6"')
+    (folder / "ops").mkdir()
+    (folder / "ops" / "barrier.py").write_text(BARRIER_FILE)
+    (folder / "ops" / "pyproject.toml").write_text("[tool.other]\n")
+    assert "gl.thread_barrier()" in run("convert", "ops/barrier.py").stdout
+    assert "gl.barrier()" in run("convert", "--triton", "3.9", "ops/barrier.py").stdout
+    result = run("convert", "-", "--stdin-filename", "ops/new.py", stdin=BARRIER_FILE)
+    assert "gl.thread_barrier()" in result.stdout
+
+
+def test_every_key(folder: Path) -> None:
+    configure(
+        folder,
+        'target = "sm_100"',
+        'triton = "3.7.1"',
+        'select = ["TP1"]',
+        'ignore = ["loop-hint-kept"]',
+        'exclude = ["legacy"]',
+        'output-format = "concise"',
+        "jobs = 2",
+    )
+    assert load_config(folder) == Config(
+        target="sm_100",
+        triton="3.7",
+        select=("TP1",),
+        ignore=("loop-hint-kept",),
+        exclude=("legacy",),
+        output_format="concise",
+        jobs=2,
+    )
+    assert len(CONFIG_KEYS) == 7
+
+
+def test_select_ignore_and_format_are_used(run: Run, folder: Path) -> None:
+    (folder / "dot.py").write_text(DOT_FILE)
+    configure(folder, 'output-format = "json"', 'ignore = ["TP1"]')
+    result = run("check", "dot.py")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["files"][0]["diagnostics"] == []
+    shown = run("check", "dot.py", "--ignore", "TP2", "--output-format", "concise")
+    assert "error TP101" in shown.stdout
+
+
+def test_exclude_holds_for_directories_only(run: Run, folder: Path) -> None:
+    configure(folder, 'exclude = ["legacy/*", "*_old.py"]')
+    for name in ("new.py", "x_old.py", "legacy/a.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(SCALE_FILE)
+    result = run("convert", "--check", ".")
+    assert result.stderr == "1 kernel in 1 file: 1 would be converted\n"
+    assert run("convert", "--check", "x_old.py").stderr == "1 kernel in 1 file: 1 would be converted\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('traget = "sm_90"', "unknown key 'traget'; did you mean 'target'?"),
+        ("zzz = 1", "unknown key 'zzz'; did you mean '"),
+        ("target = 90", "target: must be a string"),
+        ('target = "sm_70"', "target: TP010 unknown target 'sm_70'"),
+        ('triton = "2"', "triton: unknown Triton version '2'"),
+        ('select = "TP1"', "select: must be a list of strings"),
+        ('ignore = ["TP999"]', "ignore: no diagnostic 'TP999'"),
+        ('output-format = "xml"', "output-format: must be one of full, concise, json, github, sarif, junit"),
+        ("jobs = -1", "jobs: must be a number of processes"),
+        ("jobs = true", "jobs: must be a number of processes"),
+    ],
+)
+def test_mistakes(run: Run, folder: Path, line: str, message: str) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    configure(folder, "# a comment", line)
+    result = run("convert", "-w", "scale.py")
+    assert result.exit_code == 2
+    assert f"pyproject.toml:6:1: TP005 {message}" in result.stderr
+    assert (folder / "scale.py").read_text() == SCALE_FILE
+
+
+def test_a_project_file_that_is_not_toml(folder: Path) -> None:
+    configure(folder, "target = ")
+    with pytest.raises(InputError, match="TP005 not valid TOML"):
+        load_config(folder)
+
+
+def test_the_installed_triton_is_the_default() -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("triton")
+    except PackageNotFoundError:
+        assert installed_triton() is None
+        assert default_triton() == "3.9"
+    else:
+        assert installed_triton() == installed
+        assert installed.startswith(f"{default_triton()}.")
