@@ -9,6 +9,7 @@ from textwrap import shorten
 from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
+from tritonport.rules_data import TargetFacts, load_targets
 from tritonport.verify import codes
 from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
 from tritonport.verify.compare import bitwise_equal, equal_mask
@@ -48,7 +49,17 @@ def run_on_gpu(request: Request) -> TierResult:
     if not torch.cuda.is_available():
         return TierResult("T3", Verdict.NOT_RUN, "no GPU")
     major, minor = torch.cuda.get_device_capability()
-    return _run(request, gpu, f"sm_{major}{minor}")
+    return _run(request, gpu, _target_for(10 * major + minor))
+
+
+def _target_for(capability: int) -> str:
+    """The newest known architecture that is no newer than a GPU, or the oldest."""
+    known = list(load_targets().values())
+    return max((one for one in known if one.capability <= capability), key=_capability, default=known[0]).name
+
+
+def _capability(facts: TargetFacts) -> int:
+    return facts.capability
 
 
 def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]], target: str) -> TierResult:
@@ -57,8 +68,9 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
     port = make_port(request, target)
     if port.text == read_source(Path(request.kernel_file)):
         message = "the port is the original: no kernel was converted, so there is nothing to compare"
-        finding = Diagnostic(codes.NOT_COMPARABLE, message, request.kernel_file, 1, 1)
-        return TierResult(request.tier, Verdict.NOT_COMPARABLE, "the port is the original", (finding,))
+        why = tuple(found for found in port.diagnostics if found.severity == "error")
+        why = why or (Diagnostic(codes.NOT_COMPARABLE, message, request.kernel_file, 1, 1),)
+        return TierResult(request.tier, Verdict.NOT_COMPARABLE, "the port is the original", why)
     with enter() as backend:
         try:
             return _Comparison(request, port, backend).run()

@@ -58,7 +58,8 @@ def _lines(file: str) -> list[str]:
 def _findings(results: Sequence[FileResult]) -> Report:
     report = Report()
     for result in results:
-        found = tuple(one for tier in result.tiers for one in tier.findings)
+        # What the conversion reports, every tier that converts reports.
+        found = tuple(dict.fromkeys(one for tier in result.tiers for one in tier.findings))
         # A finding may be about the case or a port in a file: the excerpt is of the file that it names.
         for path in dict.fromkeys([result.path, *(one.path for one in found)]):
             own = tuple(one for one in found if one.path == path)
