@@ -193,8 +193,10 @@ def test_rounding_toward_zero():
     x = torch.tensor([1.0 + 2**-8 + 2**-10, -1.0 - 2**-8 - 2**-10, 2.9999, -2.9999])
     assert run_cast(x, torch.bfloat16, "rtz").tolist() == [1.0, -1.0, 2.984375, -2.984375]
     assert run_cast(x, torch.bfloat16).tolist() == [1.0078125, -1.0078125, 3.0, -3.0]
-    assert run_cast(torch.tensor([0.33325, -0.33325]), torch.float16, "rtz").tolist() == [0.333251953125 - 2**-12, -(
-        0.333251953125 - 2**-12)]
+    assert run_cast(torch.tensor([0.33325, -0.33325]), torch.float16, "rtz").tolist() == [
+        0.333251953125 - 2**-12,
+        -(0.333251953125 - 2**-12),
+    ]
 
 
 def test_float_to_integer_truncates_and_saturates():
@@ -236,8 +238,9 @@ def promotion_kernel(h_ptr, b_ptr, i_ptr, out_ptr):
 def test_types_are_promoted_as_the_front_end_does():
     out = torch.empty(4)
     with emulated():
-        promotion_kernel[(1,)](torch.tensor([0.1]).half(), torch.tensor([0.3]).bfloat16(),
-                               torch.tensor([4], dtype=torch.int8), out)
+        promotion_kernel[(1,)](
+            torch.tensor([0.1]).half(), torch.tensor([0.3]).bfloat16(), torch.tensor([4], dtype=torch.int8), out
+        )
     total = torch.tensor([0.1]).half() + torch.tensor([0.3]).bfloat16().half()
     assert out.tolist() == [total.item(), torch.tensor(0.3).bfloat16().float().item() * 2, -1.0, 2.0]
 
@@ -294,8 +297,10 @@ def test_fma_rounds_once(dtype):
     out = torch.empty_like(x)
     with emulated():
         fma_kernel[(1,)](x, y, z, out, N=128)
-    exact = [float(Fraction(a) * Fraction(b) + Fraction(c)) for a, b, c in zip(x.tolist(), y.tolist(), z.tolist(),
-                                                                             strict=True)]
+    exact = [
+        float(Fraction(a) * Fraction(b) + Fraction(c))
+        for a, b, c in zip(x.tolist(), y.tolist(), z.tolist(), strict=True)
+    ]
     assert out.tolist() == torch.tensor(exact, dtype=torch.float64).to(dtype).tolist()
     assert out.abs().max() > 0
 

@@ -19,6 +19,7 @@ FIXTURES = sorted(path for path in (ROOT / "fixtures").glob("*/*_case.py"))
 
 def load(path, monkeypatch):
     spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, path.stem, module)
     spec.loader.exec_module(module)

@@ -48,7 +48,7 @@ def loops_kernel(out_ptr, n, STEPS: tl.constexpr):
             k = 3 * k + 1
         count += 1
     tl.store(out_ptr + 5, count)
-    for i in range(n, n):
+    for _ in range(n, n):
         total += 100
     tl.store(out_ptr + 6, total)
 
@@ -118,7 +118,7 @@ def optional(x, bias):
 @triton.jit
 def calls_kernel(out_ptr, n, bias):
     a, b = pair(n)
-    c, d = pair(n, factor=5)
+    _, d = pair(n, factor=5)
     tl.store(out_ptr, a)
     tl.store(out_ptr + 1, b)
     tl.store(out_ptr + 2, d)
@@ -213,8 +213,8 @@ def global_kernel(out_ptr):
 @triton.jit
 def carried_type_kernel(out_ptr, n):
     total = 0
-    for i in range(n):
-        total += 0.5
+    for _ in range(n):
+        total += 0.5  # type: ignore[assignment]
     tl.store(out_ptr, total)
 
 
@@ -222,7 +222,7 @@ def carried_type_kernel(out_ptr, n):
 def branch_type_kernel(out_ptr, n):
     total = 0
     if n > 2:
-        total = 0.5
+        total = 0.5  # type: ignore[assignment]
     tl.store(out_ptr, total)
 
 

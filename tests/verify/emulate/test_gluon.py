@@ -138,7 +138,9 @@ def shapes_port(x_ptr, out_ptr, M: gl.constexpr, N: gl.constexpr):
     index = gl.convert_layout(N - 1 - c, gl.SliceLayout(0, layout))[None, :] + gl.zeros([M, N], gl.int32, layout=layout)
     gl.store(out_ptr + 5 * M * N + at, gl.gather(x, index, axis=1))
     gl.static_assert(gl.num_ctas() == 1)
-    gl.store(out_ptr + 6 * M * N + gl.arange(0, 32, layout=other), gl.histogram(x.reshape([M * N]) % 32, 32, layout=other))
+    gl.store(
+        out_ptr + 6 * M * N + gl.arange(0, 32, layout=other), gl.histogram(x.reshape([M * N]) % 32, 32, layout=other)
+    )
 
 
 def test_layout_inference_is_the_compilers():

@@ -79,7 +79,7 @@ X = np.array([0.3, 1.7, 2.5, 5.25], np.float32)
 @pytest.mark.parametrize(
     ("symbol", "reference"),
     [
-        ("acosf", lambda x: math.acos(x / 8)), ("asinhf", math.asinh), ("atanf", math.atan), ("cbrtf", lambda x: x ** (1 / 3)),
+        ("acosf", math.acos), ("asinhf", math.asinh), ("atanf", math.atan), ("cbrtf", lambda x: x ** (1 / 3)),
         ("coshf", math.cosh), ("cospif", lambda x: math.cos(math.pi * x)), ("erfcf", math.erfc),
         ("exp10f", lambda x: 10**x), ("lgammaf", math.lgamma), ("tgammaf", math.gamma), ("log10f", math.log10),
         ("logbf", lambda x: math.floor(math.log2(x))), ("rcbrtf", lambda x: x ** (-1 / 3)),
@@ -90,9 +90,7 @@ X = np.array([0.3, 1.7, 2.5, 5.25], np.float32)
 )  # fmt: skip
 def test_functions_of_one_operand(symbol, reference):
     operand = X / 8 if symbol == "acosf" else X
-    expected = [reference(float(x)) for x in X]
-    if symbol == "acosf":
-        expected = [math.acos(float(x)) for x in operand]
+    expected = [reference(float(x)) for x in operand]
     np.testing.assert_allclose(call(symbol, operand), expected, rtol=3e-7, atol=1e-7)
 
 
@@ -105,8 +103,9 @@ def test_functions_of_more_operands():
     np.testing.assert_allclose(call("powif", X, np.array([2, 3, -1, 0], np.int32)), [0.09, 4.913, 0.4, 1], rtol=3e-7)
     np.testing.assert_array_equal(call("ldexpf", X, np.array([1, -1, 3, 0], np.int32)), X * [2, 0.5, 8, 1])
     np.testing.assert_allclose(call("norm3df", X, y, X), np.sqrt(2 * X.astype(np.float64) ** 2 + y**2), rtol=2e-7)
-    np.testing.assert_array_equal(call("remainderf", X, y), [math.remainder(float(a), float(b)) for a, b in
-                                                            zip(X, y, strict=True)])
+    np.testing.assert_array_equal(
+        call("remainderf", X, y), [math.remainder(float(a), float(b)) for a, b in zip(X, y, strict=True)]
+    )
     jn = call("jnf", np.array([0, 1, 2, 5], np.int32), X)
     # Abramowitz and Stegun, tables 9.1 and 9.4.
     np.testing.assert_allclose(jn[[0, 2]], [0.9776262465, 0.4460590584], rtol=1e-6)
@@ -119,7 +118,9 @@ def test_directed_rounding_brackets_the_exact_result(kind, operation):
     a, b = (rng.standard_normal(100).astype(kind) for _ in range(2))
     letter = "f" if kind == np.float32 else "d"
     dtype = tl.float32 if kind == np.float32 else tl.float64
-    low, high, zero, near = (call(f"{letter}{operation}_{mode}", a, b, dtype=dtype) for mode in ("rd", "ru", "rz", "rn"))
+    low, high, zero, near = (
+        call(f"{letter}{operation}_{mode}", a, b, dtype=dtype) for mode in ("rd", "ru", "rz", "rn")
+    )
     exact = {
         "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y,
     }[operation]  # fmt: skip

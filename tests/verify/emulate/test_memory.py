@@ -1,5 +1,9 @@
 """Loads, stores, atomics, and addresses that are wrong."""
 
+import operator
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 import triton
@@ -47,8 +51,8 @@ def test_an_out_of_bounds_load_names_line_program_and_tensor():
     error = caught.value
     assert error.program == (2, 0, 0)
     assert error.kernel == "copy_kernel"
-    assert error.path == __file__
-    lines = open(__file__, encoding="utf-8").read().splitlines()
+    assert error.path == __file__ and error.line is not None
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert lines[error.line - 1].strip() == "x = tl.load(x_ptr + i)"
     assert "out-of-bounds load" in error.message and "`x_ptr`" in error.message and "(2,)" in error.message
     assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0, 0]
@@ -152,8 +156,10 @@ def test_integer_atomics_act_lane_after_lane(op):
     x, old = torch.tensor([5, 6], dtype=torch.int32), torch.full((8,), -1, dtype=torch.int32)
     with emulated():
         atomics_kernel[(1,)](x, old, OP=op, N=8)
-    combine = {"add": lambda a, b: a + b, "max": max, "min": min, "and": lambda a, b: a & b, "or": lambda a, b: a | b,
-               "xor": lambda a, b: a ^ b, "xchg": lambda a, b: b}[op]  # fmt: skip
+    combine: Any = {
+        "add": operator.add, "max": max, "min": min, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+        "xchg": lambda old, new: new,
+    }[op]  # fmt: skip
     cells, seen = [5, 6], [-1] * 8
     for lane in range(8):
         if lane != 2:
@@ -246,8 +252,8 @@ def test_a_spin_that_cannot_end_is_found():
     with emulated():
         with pytest.raises(EmulationError, match="can never end") as caught:
             never_released_kernel[(2,)](lock)
-        assert caught.value.program == (1, 0, 0)
-        lines = open(__file__, encoding="utf-8").read().splitlines()
+        assert caught.value.program == (1, 0, 0) and caught.value.line is not None
+        lines = Path(__file__).read_text(encoding="utf-8").splitlines()
         assert "atomic_cas(lock_ptr, 0, 1) == 1" in lines[caught.value.line - 1]
         with pytest.raises(EmulationError, match="can never end"):
             flag_kernel[(1,)](torch.zeros(1, dtype=torch.int32), 1000)
@@ -266,7 +272,7 @@ def inline_asm_kernel(x_ptr, out_ptr, N: tl.constexpr):
 
 
 def test_inline_assembly_is_refused_by_name():
-    with emulated(), pytest.raises(NotEmulated, match="inline_asm_elementwise .*tanh.approx.f32"):
+    with emulated(), pytest.raises(NotEmulated, match=r"inline_asm_elementwise .*tanh\.approx\.f32"):
         inline_asm_kernel[(1,)](torch.zeros(4), torch.zeros(4), N=4)
 
 
