@@ -10,6 +10,7 @@ from typing import Any
 from tritonport.report import FORMATS, Diagnostic, InputError, make_selection
 from tritonport.rules_data import TRITON_VERSIONS, load_targets, version_key
 
+_UNKNOWN_TARGET = "TP010"
 _TABLE = re.compile(r"^\s*\[\s*tool\s*\.\s*[\"']?tritonport[\"']?\s*[].]", re.MULTILINE)
 
 
@@ -42,7 +43,7 @@ def normalize_target(target: str) -> str:
     known = load_targets()
     if name in known:
         return name
-    message = f"TP010 unknown target {target!r}; known: {', '.join(known)}."
+    message = f"{_UNKNOWN_TARGET} unknown target {target!r}; known: {', '.join(known)}."
     if match:
         older = [facts for facts in known.values() if facts.capability <= int(match[1])]
         if older:

@@ -40,7 +40,8 @@ def test_light_commands_import_no_heavy_library(folder: Path, args: list[str]) -
         "heavy = {'torch', 'triton', 'numpy', 'multiprocessing', 'importlib.metadata'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, *args], cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script, *args]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.replace("1 kernel in 1 file: 1 converted\n", "")) == (0, "")
 
 
