@@ -108,8 +108,9 @@ def parity_check_command(
     for flag, value in (("--case", case), ("--port", port), ("--replay", replay)):
         if value is not None and len(files) != 1:
             raise click.UsageError(f"{flag} takes one kernel file, not {len(files)}")
-    if replay is not None:
-        tiers = tiers or ("T2",)
+    if replay is not None and not tiers:
+        # The name of a saved failure says which tier it failed.
+        tiers = ("T3",) if "-T3-" in Path(replay).name else ("T2",)
     options = ParityOptions(
         tiers=tiers or _TIERS,
         requested=frozenset(tiers),

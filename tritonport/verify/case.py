@@ -162,7 +162,8 @@ def find_case(kernel_file: Path, explicit: Path | None = None) -> Path:
     if defines_case(kernel_file):
         return kernel_file
     message = f"no case: the file does not define make_inputs and launch, and there is no {beside.name} beside it"
-    raise _case_error(codes.NOT_COMPARABLE, message, kernel_file)
+    hint = f"Write {beside.name}: make_inputs(device, seed) returns the arguments of launch, which runs the kernels."
+    raise InputError(Diagnostic(codes.NOT_COMPARABLE, message, str(kernel_file), 1, 1, None, hint))
 
 
 def _sources(case: Path, kernel_file: Path, text: str, code_file: Path) -> tuple[list[ModuleText], list[Path]]:

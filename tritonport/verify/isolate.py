@@ -141,7 +141,6 @@ def run_isolated(
         environment: the environment of the process; None: that of this one.
         on_phase: called with every phase that the function reports.
     """
-    start = time.monotonic()
     context = _context()
     with tempfile.TemporaryDirectory(prefix="tritonport-") as folder:
         ours, theirs = context.Pipe(duplex=False)
@@ -149,44 +148,58 @@ def run_isolated(
         process = context.Process(target=_child, args=(theirs, folder, environment, function, args), daemon=False)
         process.start()
         theirs.close()
-        phase, result, timed_out = "", None, False
-        deadline, started = start + _START_LIMIT, False
-        while result is None:
-            left = deadline - time.monotonic()
-            if left <= 0 or not ours.poll(left):
-                timed_out = True
-                break
-            try:
-                kind, value = ours.recv()
-            except EOFError:
-                break
-            if kind == "phase" and not started:
-                started, start = True, time.monotonic()
-                deadline = start + timeout
-            elif kind == "phase":
-                phase = value
-                on_phase(phase)
-            else:
-                result = (kind, value)
-        if timed_out:
-            _stop(process)
-        else:
-            process.join(_GRACE if result is not None else None)
+        try:
+            heard = _listen(ours, timeout, on_phase)
+            if not heard.timed_out:
+                process.join(_GRACE)
+        finally:
+            # Also when this process is interrupted: the other one is in a group that no terminal reaches.
             if process.is_alive():
                 _stop(process)
-        ours.close()
-        code = process.exitcode
+            ours.close()
+        died = heard.kind == "" and not heard.timed_out
         return Outcome(
-            value=result[1] if result is not None and result[0] == "value" else None,
-            returned=result is not None and result[0] == "value",
-            timed_out=timed_out,
-            signal=_signal_name(code) if result is None and not timed_out else None,
-            error=result[1] if result is not None and result[0] == "error" else None,
-            phase=phase,
+            value=heard.value if heard.kind == "value" else None,
+            returned=heard.kind == "value",
+            timed_out=heard.timed_out,
+            signal=_signal_name(process.exitcode) if died else None,
+            error=heard.value if heard.kind == "error" else None,
+            phase=heard.phase,
             frames=tuple((match["file"], int(match["line"])) for match in _FRAME.finditer(_read(folder, "stack"))),
             output=_read(folder, "output"),
-            seconds=time.monotonic() - start,
+            seconds=heard.seconds,
         )
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What came through the pipe: `kind` is `value`, `error`, or empty where the other end closed or time was up."""
+
+    kind: str
+    value: Any
+    phase: str
+    timed_out: bool
+    seconds: float
+
+
+def _listen(connection: Connection, timeout: float, on_phase: Callable[[str], None]) -> _Heard:
+    start = time.monotonic()
+    limit, started, phase = _START_LIMIT, False, ""
+    while True:
+        left = start + limit - time.monotonic()
+        if left <= 0 or not connection.poll(left):
+            return _Heard("", None, phase, True, time.monotonic() - start)
+        try:
+            kind, value = connection.recv()
+        except EOFError:
+            return _Heard("", None, phase, False, time.monotonic() - start)
+        if kind != "phase":
+            return _Heard(kind, value, phase, False, time.monotonic() - start)
+        if started:
+            phase = value
+            on_phase(phase)
+        else:
+            started, limit, start = True, timeout, time.monotonic()
 
 
 def _signal_name(code: int | None) -> str:

@@ -1,5 +1,6 @@
 """The verdict on one set of inputs: what the port computed, beside the original and the reference."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +9,15 @@ import torch
 
 from tritonport.verify import codes
 from tritonport.verify.case import Tolerance
-from tritonport.verify.compare import Difference, check_reference, compare
+from tritonport.verify.compare import Difference, Error, check_reference, compare
 from tritonport.verify.poison import is_poison
 from tritonport.verify.side import SideRun, Variation
 from tritonport.verify.verdict import Verdict
 
 Results = Mapping[str, Any]
+
+_INPUT = "input "
+"""Before the name of an input that was changed."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,24 @@ class RunResult:
                     "count": found.count,
                     "total": found.total,
                     "ulp": found.ulp,
-                    "passing_atol": found.atol,
-                    "passing_rtol": found.rtol,
-                    "port_error": None if found.port is None else [found.port.largest, found.port.rms],
-                    "original_error": None if found.original is None else [found.original.largest, found.original.rms],
+                    "passing_atol": _finite(found.atol),
+                    "passing_rtol": _finite(found.rtol),
+                    "port_error": _error_json(found.port),
+                    "original_error": _error_json(found.original),
                     "tolerable": found.tolerable,
                 }
                 for name, found in self.differences.items()
             ],
         }
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that JSON can hold."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _error_json(error: Error | None) -> dict[str, float | None] | None:
+    return None if error is None else {"max": _finite(error.largest), "rms": _finite(error.rms)}
 
 
 class ReferenceMismatch(Exception):
@@ -138,7 +151,7 @@ def _pairs(original: SideRun, port: SideRun) -> dict[str, tuple[Any, Any]]:
     pairs = {name: (leaf, port.results[name]) for name, leaf in original.results.items()}
     for name in (*original.mutated, *(name for name in port.mutated if name not in original.mutated)):
         sides = [side.mutated.get(name, side.inputs.get(name)) for side in (original, port)]
-        pairs[f"input {name}"] = (sides[0], sides[1])
+        pairs[f"{_INPUT}{name}"] = (sides[0], sides[1])
     return pairs
 
 
@@ -167,16 +180,20 @@ def _best_reference(original: SideRun, matched: Results, exact: Results | None, 
 
 
 def _problems(original: SideRun, port: SideRun, differences: Mapping[str, Difference]) -> tuple[tuple[str, str], ...]:
-    problems = [(found.code, found.text + _hint(found)) for found in differences.values() if not found.tolerable]
+    problems = [
+        (found.code, found.text + _hint(name, found)) for name, found in differences.items() if not found.tolerable
+    ]
     if not original.overruns:
         problems += [(codes.OUT_OF_BOUNDS, f"the port: {overrun}") for overrun in port.overruns]
     return tuple(problems)
 
 
-def _hint(found: Difference) -> str:
+def _hint(name: str, found: Difference) -> str:
     if found.code != codes.MISMATCH or found.total == 0:
         return ""
-    missing = "" if found.port is not None else "; no reference to judge the difference by"
+    missing = "" if found.port is not None else "; there is no reference to judge it by"
+    if missing and name.startswith(_INPUT):
+        missing += " (it would be judged, if launch and reference returned it)"
     return f"; {_passing(found)} would pass{missing}"
 
 

@@ -73,10 +73,12 @@ def check_files(
 
 
 def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None) -> FileResult:
-    """All tiers of one file."""
+    """All tiers of one file; of the kernel file beside it, where a case is named."""
+    file, named = _kernel_file(file)
+    explicit = options.case or named
     case, missing = None, None
     try:
-        case = str(find_case(Path(file), None if options.case is None else Path(options.case)))
+        case = str(find_case(Path(file), Path(explicit) if explicit else None))
     except InputError as error:
         missing = error.diagnostic
     results: list[TierResult] = []
@@ -99,6 +101,13 @@ def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda
             result = run_request(request, lambda phase, tier=tier: on_progress(file, f"{tier} {phase}"))  # type: ignore[misc]
         results.append(result)
     return FileResult(file, case, tuple(results), options.requested)
+
+
+def _kernel_file(file: str) -> tuple[str, str | None]:
+    """The kernel file, and the case where that is what was named: `softmax_case.py` stands for `softmax.py`."""
+    path = Path(file)
+    kernel = path.with_name(f"{path.stem.removesuffix('_case')}.py")
+    return (str(kernel), file) if kernel != path and kernel.is_file() else (file, None)
 
 
 def _without_running(tier: str, missing: Diagnostic | None, before: Sequence[TierResult]) -> TierResult | None:

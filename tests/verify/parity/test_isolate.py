@@ -108,3 +108,20 @@ def test_environment_and_folder_are_the_callers(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITONPORT_TEST", "here")
     assert run_isolated(look, "TRITONPORT_TEST", timeout=60).value == ("here", str(tmp_path))
     assert run_isolated(look, "TRITONPORT_TEST", timeout=60, environment={}).value[0] is None
+
+
+def test_an_interrupt_leaves_no_process_behind(tmp_path):
+    file = tmp_path / "pid"
+
+    def interrupt(phase):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_isolated(announce, str(file), timeout=60, on_phase=interrupt)
+    assert not Path(f"/proc/{int(file.read_text())}").exists()
+
+
+def announce(file):
+    Path(file).write_text(str(os.getpid()))
+    report_phase("here")
+    time.sleep(600)

@@ -104,7 +104,7 @@ def test_another_order_of_arithmetic_passes_within_tolerance(tmp_path):
 def test_without_a_reference_only_equal_bits_pass(tmp_path):
     result = spoil(tmp_path, ("x * factor", "x / (1.0 / factor)"), case=[("def reference", "def no_reference")])
     assert result.verdict is Verdict.FAIL
-    assert "no reference to judge the difference by" in result.findings[0].message
+    assert "there is no reference to judge it by" in result.findings[0].message
 
 
 def test_an_output_that_is_not_written_is_seen(tmp_path):

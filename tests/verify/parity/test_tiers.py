@@ -190,3 +190,10 @@ def test_what_takes_part_in_a_directory(tmp_path):
     assert takes_part(alone)
     (tmp_path / "broken.py").write_text("make_inputs = launch = (\n")
     assert not takes_part(tmp_path / "broken.py")
+
+
+def test_the_case_named_in_place_of_its_kernel_file(tmp_path):
+    kernel = write_project(tmp_path)
+    result = check_file(str(tmp_path / "scale_case.py"), ParityOptions(tiers=("T2",), seeds=(0,)))
+    assert (result.path, result.case) == (str(kernel), str(tmp_path / "scale_case.py"))
+    assert result.verdict is Verdict.PASS
