@@ -109,6 +109,7 @@ class Calls:
         if function.kind is Kind.DTYPE:
             # `tl.float32(x)` is a cast.
             operands = [(argument.value, self.evaluate(argument.value)) for argument in node.args]
+            self.frame.operations[node] = "dtype"
             return self.map(node, "cast", operands, cheap=True)
         return self._unknown(self._code(node.func), node)
 

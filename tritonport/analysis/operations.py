@@ -38,6 +38,12 @@ class Call:
         found = self.arguments.get(name)
         return None if found is None or found[1].kind is Kind.NONE else found[1]
 
+    def required(self, name: str) -> Argument:
+        """An argument the operation cannot do without; refuses a call that does not spell it (TP105)."""
+        if name not in self.arguments:
+            raise Refusal("TP105", f"{self.entry.name} is called without {name}", self.node)
+        return self.arguments[name]
+
     def integer(self, name: str, default: int | None = None) -> int | None:
         """A compile-time integer argument; refuses one whose number is not in the source (TP201)."""
         found = self.value(name)
@@ -403,16 +409,19 @@ def custom_scan(interpreter: "Expressions", call: Call) -> Value:
 
 @operation("softmax", "sort", "flip", "bitonic_merge")
 def along_axis(interpreter: "Expressions", call: Call) -> Value:
-    name = "input" if "input" in call.arguments else "x"
-    argument = call.arguments[name]
+    argument = call.required("input" if "input" in call.arguments else "x")
     if not argument[1].is_tensor:
+        if call.entry.short != "softmax":
+            raise Refusal("TP203", f"{call.entry.name} of a scalar", call.node)
         return scalar()
     return interpreter.elementwise(call.entry.short, call.node, [argument])
 
 
 @operation("topk")
 def topk(interpreter: "Expressions", call: Call) -> Value:
-    argument = call.arguments["x"]
+    argument = call.required("x")
+    if not argument[1].is_tensor:
+        raise Refusal("TP203", "tl.topk of a scalar", call.node)
     count = call.value("k")
     if count is None or count.dim is None:
         raise Refusal("TP201", "k= of topk is not a compile-time expression of this file", call.node)

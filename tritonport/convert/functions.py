@@ -18,6 +18,7 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import term_text
+from tritonport.convert.snippets import rename
 from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
@@ -47,6 +48,7 @@ class FunctionWriter(ExpressionWriter):
         self.names = Names(_all_names(kernel.node) | module.taken)
         self.layouts: dict[Root, str] = {}
         self.slots: list[tuple[str, list[Root | None]]] = []
+        self.argument_layouts: dict[str, str] = {}
         self.final = False
         self.notes: list[Diagnostic] = []
         self.changed = False
@@ -118,9 +120,8 @@ class FunctionWriter(ExpressionWriter):
         if len(paths) != 1:
             raise Inconsistent
         roots = [root_of(term) if term is not None else None for term in terms]
-        text = self._parameter_layout(roots)
-        if text is None:
-            text = self._slot(roots)
+        parameter = self._parameter_layout(roots)
+        text = self._slot(roots) if parameter is None else self._local_layout(parameter)
         for axis in reversed(paths.pop()):
             text = f"{self.module.gl}.SliceLayout({axis}, {text})"
         return text
@@ -133,13 +134,16 @@ class FunctionWriter(ExpressionWriter):
                 value = frame.parameters[parameter.name].value
                 terms.append(normal(value.term) if value.is_tensor and value.focus is not None else None)
             if all(root is None or term is root for term, root in zip(terms, roots, strict=True)) and any(terms):
-                if self._is_reassigned(parameter.name):
-                    continue
-                return f"{parameter.name}.type.layout"
+                return parameter.name
         return None
 
-    def _is_reassigned(self, name: str) -> bool:
-        return any(definition.name == name for frame in self.frames for definition in frame.targets.values())
+    def _local_layout(self, parameter: str) -> str:
+        """The name, inside the helper, of the layout of one of its tensor arguments."""
+        if parameter not in self.argument_layouts:
+            wanted = "layout" if not self.argument_layouts else f"{parameter}_layout"
+            self.argument_layouts[parameter] = self.names.fresh(wanted)
+            self.changed = True
+        return self.argument_layouts[parameter]
 
     def _slot(self, roots: list[Root | None]) -> str:
         for name, known in self.slots:
@@ -172,7 +176,11 @@ class FunctionWriter(ExpressionWriter):
         return param.with_changes(**changes) if changes else param
 
     def _with_layouts(self, node: cst.FunctionDef) -> cst.FunctionDef:
-        if not self.is_entry or not self.layouts or not isinstance(node.body, cst.IndentedBlock):
+        if not isinstance(node.body, cst.IndentedBlock):
+            return node
+        if not self.is_entry:
+            return self._with_argument_layouts(node, node.body)
+        if not self.layouts:
             return node
         frame = self.frames[0]
         parameters = {parameter.name for parameter in self.kernel.parameters if not parameter.constexpr}
@@ -191,7 +199,8 @@ class FunctionWriter(ExpressionWriter):
                 self.names,
                 LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
             )
-            for made, text in found:
+            for made, plain in found:
+                text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
                 lines.append(cst.parse_statement(f"{made}: {self.module.gl}.constexpr = {text}\n", self.module.config))
         place = last
@@ -200,6 +209,17 @@ class FunctionWriter(ExpressionWriter):
             statements[place] = _blank_before(following)
         statements[place:place] = lines
         return node.with_changes(body=node.body.with_changes(body=statements))
+
+    def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
+        """A helper names the layouts it takes from its arguments, once, at its head."""
+        lines = [
+            cst.parse_statement(f"{name}: {self.module.gl}.constexpr = {parameter}.type.layout\n", self.module.config)
+            for parameter, name in self.argument_layouts.items()
+        ]
+        statements = list(body.body)
+        place = _after_docstring(statements)
+        statements[place:place] = lines
+        return node.with_changes(body=body.with_changes(body=statements))
 
     # -- copies of variables
 

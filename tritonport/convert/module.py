@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
 from tritonport.analysis.calls import language_entry, libdevice_name
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.interpreter import Interpreter
+from tritonport.analysis.interpreter import Interpreter, assigned_names
 from tritonport.analysis.values import Refusal
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.recipes import load_recipes
+from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.terms import Term
 from tritonport.report import Diagnostic
@@ -270,8 +272,39 @@ class ModuleWriter:
 
     def snippet_call(self, name: str, arguments: Sequence[cst.Arg]) -> cst.Call:
         """A call of one of the functions that a port brings along."""
+        return cst.Call(cst.Name(self.snippet_name(name)), list(arguments))
+
+    def snippet_name(self, name: str) -> str:
+        """The name of an emitted function in this file, which is another one where the file already uses it."""
         self.snippets.add(name)
-        return cst.Call(cst.Name(name), list(arguments))
+        return self.renamed_snippets.get(name, name)
+
+    @cached_property
+    def renamed_snippets(self) -> dict[str, str]:
+        """Emitted functions whose names the file uses for something else."""
+        names = {node.value for node in walk(self.module.tree) if isinstance(node, cst.Name)}
+        defined = {
+            statement.name.value: self.module.tree.code_for_node(statement).strip()
+            for statement in self.module.tree.body
+            if isinstance(statement, cst.FunctionDef) and statement.name.value in available()
+        }
+        renamed = {}
+        for name in available() & names:
+            if defined.get(name) == render(name, self.gluon, self.gl, {}).strip():
+                continue
+            if name in defined or name in self.taken or self._is_bound(name):
+                fresh, number = f"gl_{name}", 2
+                while fresh in names:
+                    fresh, number = f"gl_{name}_{number}", number + 1
+                renamed[name] = fresh
+        return renamed
+
+    def _is_bound(self, name: str) -> bool:
+        """Whether a kernel has a parameter or a local of this name, which would hide an emitted function."""
+        for kernel in self.module.kernels:
+            if any(parameter.name == name for parameter in kernel.parameters) or name in assigned_names(kernel.node):
+                return True
+        return False
 
     def versions(self) -> tuple[str, str]:
         """The first and last Triton version that the names in the output are right for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
+from tritonport.layouts.terms import Root, Slice, Term, kept_dimensions, normal, root_of
 
 _POINTER = re.compile(r"(_ptrs?|_pointer|_base|ptrs?_?|_p)$|^(p_|ptr_)", re.IGNORECASE)
 
@@ -65,16 +65,9 @@ def suffix(term: Term, layout_names: dict[Root, str], others: list[Term]) -> str
 
 def _place(term: Term) -> str:
     """`rows` for the index of a tile's first dimension, `cols` for the second; by number in more dimensions."""
-    axes: list[int] = []
-    while isinstance(term, Slice):
-        axes.append(term.axis)
-        term = normal(term.parent)
-    if not axes:
+    left = kept_dimensions(term)
+    if not isinstance(term, Slice):
         return ""
-    assert isinstance(term, Root)
-    left = list(range(term.rank))
-    for axis in reversed(axes):
-        left.pop(axis)
-    if term.rank == 2 and len(left) == 1:
+    if root_of(term).rank == 2 and len(left) == 1:
         return "rows" if left[0] == 0 else "cols"
     return "dim" + "".join(map(str, left))

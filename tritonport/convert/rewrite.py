@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.convert.module import ModuleWriter
-from tritonport.convert.snippets import render, snippet, with_dependencies
+from tritonport.convert.snippets import available, render, with_dependencies
 from tritonport.source.module import Kernel, dotted
 from tritonport.source.walk import children, walk
 
@@ -173,11 +173,11 @@ def _snippet_statements(writer: ModuleWriter, body: Sequence[cst.BaseStatement])
     present = {
         statement.name.value: writer.module.tree.code_for_node(statement).strip()
         for statement in body
-        if isinstance(statement, cst.FunctionDef) and statement.name.value in writer.snippets
+        if isinstance(statement, cst.FunctionDef) and statement.name.value in available()
     }
     for name in with_dependencies(writer.snippets):
-        text = render(name, writer.gluon, writer.gl, {})
-        if present.get(name) == text.strip():
+        text = render(name, writer.gluon, writer.gl, writer.renamed_snippets)
+        if present.get(writer.renamed_snippets.get(name, name)) == text.strip():
             continue
         parsed = cst.parse_module(text, writer.config)
         for statement in parsed.body:
@@ -251,5 +251,3 @@ def _used_names(body: Sequence[cst.CSTNode]) -> set[str]:
         stack.extend(children(node))
     return found
 
-
-__all__ = ["rewrite", "snippet"]

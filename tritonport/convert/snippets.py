@@ -15,8 +15,13 @@ def snippet(name: str) -> str:
 
 
 @cache
-def _available() -> frozenset[str]:
+def available() -> frozenset[str]:
     return frozenset(path.stem for path in (rules_dir() / "emitted").glob("*.py"))
+
+
+def _code(name: str) -> str:
+    """The source without its docstring."""
+    return re.sub(r'''"""[\s\S]*?"""''', "", snippet(name))
 
 
 def with_dependencies(names: set[str]) -> list[str]:
@@ -26,8 +31,8 @@ def with_dependencies(names: set[str]) -> list[str]:
     def visit(name: str) -> None:
         if name in ordered:
             return
-        for other in sorted(_available() - {name}):
-            if re.search(rf"\b{other}\b\(", snippet(name)) or re.search(rf", {other}\)", snippet(name)):
+        for other in sorted(available() - {name}):
+            if re.search(rf"(?<!def )\b{other}\b(?=[(,])", _code(name)):
                 visit(other)
         ordered.append(name)
 
@@ -42,6 +47,11 @@ def render(name: str, gluon: str, gl: str, renamed: dict[str, str]) -> str:
     text = snippet(name)
     text = re.sub(r"^@gluon\.", f"@{gluon}.", text, flags=re.MULTILINE)
     text = re.sub(r"\bgl\.", f"{gl}.", text)
+    return rename(text, renamed)
+
+
+def rename(text: str, renamed: dict[str, str]) -> str:
+    """Calls of, and references to, emitted functions under the names they have in one file."""
     for old, new in renamed.items():
-        text = re.sub(rf"\b{old}\b(?=\()", new, text)
+        text = re.sub(rf"(?<![.\w]){old}\b(?=[(,])", new, text)
     return text

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
-from tritonport.layouts.terms import Access, Root, Slice, Term, resolve, same, unify
+from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, resolve, unify
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def recompute(edges: list[Edge]) -> None:
     known: dict[int, bool] = {}
     for edge in edges:
         producer, focus = edge.producer, edge.consumer.focus
-        if producer.focus is None or focus is None or same(wanted(edge.operand, focus), producer.term):
+        if producer.focus is None or focus is None or equivalent(wanted(edge.operand, focus), producer.term):
             continue
         if _recomputable(producer, known):
             _demote(producer)

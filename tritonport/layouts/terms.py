@@ -78,6 +78,24 @@ def same(left: Term, right: Term) -> bool:
     return normal(left) == normal(right)
 
 
+def kept_dimensions(term: Term) -> tuple[int, ...]:
+    """The dimensions of its root that a term still has."""
+    axes: list[int] = []
+    term = resolve(term)
+    while isinstance(term, Slice):
+        axes.append(term.axis)
+        term = resolve(term.parent)
+    kept = list(range(term.rank))
+    for axis in reversed(axes):
+        kept.pop(axis)
+    return tuple(kept)
+
+
+def equivalent(left: Term, right: Term) -> bool:
+    """Whether two terms place every element in the same registers, however they are spelled: converting moves nothing."""
+    return root_of(left) is root_of(right) and kept_dimensions(left) == kept_dimensions(right)
+
+
 def _join_shapes(
     left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]
 ) -> tuple[Dim | None, ...]:
@@ -101,6 +119,10 @@ def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
         left, right = right, left
     assert isinstance(left, Root)
     if left.rank != rank(right):
+        return None
+    if left.rank > 1 and left.order is not None:
+        # A tile with its own place in memory is not read or written through a slice of a larger one: the elements that a
+        # slice repeats would cost more than one conversion.
         return None
     return iter(((left, right),))
 

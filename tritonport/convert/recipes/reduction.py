@@ -15,10 +15,10 @@ from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 
 CHOICES = {
-    ("max", True): "first_larger",
-    ("max", False): "any_larger",
-    ("min", True): "first_smaller",
-    ("min", False): "any_smaller",
+    ("max", True): "max_with_index",
+    ("max", False): "max_with_any_index",
+    ("min", True): "min_with_index",
+    ("min", False): "min_with_any_index",
 }
 
 
@@ -44,16 +44,14 @@ def with_index(
             source = writer.module.snippet_call("as_float32", [plain(source)])
         else:
             writer.module.limit(since="3.9")
-    writer.module.snippets.add(choice)
     rank = next(operand.value.rank for value in values if value is not None for operand in value.operands)
     axis = number(writer, bound.get("axis"), 0)
     keep = flag(writer, bound.get("keep_dims"), False)
     call = writer.module.snippet_call(
-        "reduce_with_index",
+        choice,
         [
             plain(source),
             plain(cst.parse_expression(str(axis % rank))),
-            plain(cst.Name(choice)),
             keyword("keep_dims", cst.Name(str(keep and rank > 1))),
         ],
     )

@@ -1,7 +1,7 @@
-"""Sorting: `sort`, `topk` and `bitonic_merge` become a bitonic network that the port brings along, `flip` names its dimension.
+"""Sorting: `sort`, `topk` and `bitonic_merge` become a bitonic network that the port brings along.
 
-Triton's own versions make index vectors that have no layout, which Gluon refuses. The network compares and swaps in the same
-order, so that ties, NaN and signed zeros come out where Triton puts them.
+Triton's own versions make index vectors that have no layout, which Gluon refuses. The network compares and swaps in the
+same order, so that ties, NaN and signed zeros come out where Triton puts them. `flip` works as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.recipes import recipe
+from tritonport.convert.recipes.arguments import keyword, receiver_of
 from tritonport.convert.recipes.creation import layout_argument
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
@@ -26,9 +27,8 @@ _FLIP_NEEDS_NO_DIM = (3, 9)
 def ordered(
     writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
 ) -> cst.BaseExpression | None:
-    if focus is None:
-        raise Refusal("TP203", f"{writer.module.module.tree.code_for_node(node.func)} of a scalar", node)
-    operation = next(frame.operations[node] for frame in writer.frames if node in frame.operations)
+    assert focus is not None, "the analysis refuses scalars"
+    operation = writer.operation_name(node)
     bound, _ = bind(f"tl.{operation}", node.args, None, node)
     _check_last(writer, node, bound.get("dim"), values)
     kept = [argument for argument in node.args if argument.value is not bound.get("dim")]
@@ -53,12 +53,15 @@ def _check_last(
             continue
         if given.known != value.rank - 1:
             called = writer.module.module.tree.code_for_node(node.func)
-            raise Refusal("TP203", f"{called} along dimension {given.known} of {value.rank}: only the last can be", node)
+            place = f"dimension {given.known} of a tensor with {value.rank}"
+            raise Refusal("TP203", f"{called} along {place}: Triton sorts along the last alone", node)
 
 
 def _named(argument: cst.Arg, name: str) -> cst.Arg:
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    return argument if argument.keyword is not None else argument.with_changes(keyword=cst.Name(name), equal=equal)
+    if argument.keyword is not None:
+        return argument
+    named = keyword(name, argument.value)
+    return argument.with_changes(keyword=named.keyword, equal=named.equal)
 
 
 @recipe("flip")
@@ -68,8 +71,7 @@ def flip(
     """Inside of Gluon the default dimension works from 3.9 on only: before, the last one is written out."""
     if focus is None or version_key(writer.module.triton) >= _FLIP_NEEDS_NO_DIM:
         return None
-    receiver = node.func.value if isinstance(node.func, cst.Attribute) and not writer.is_global(node.func) else None
-    bound, _ = bind("tl.flip", node.args, receiver, node)
+    bound, _ = bind("tl.flip", node.args, receiver_of(writer, node), node)
     dim = bound.get("dim")
     if dim is not None and any(value is not None and value.kind is not Kind.NONE for value in writer.values(dim)):
         return None
@@ -78,6 +80,6 @@ def flip(
         raise Inconsistent
     number = cst.Integer(str(ranks.pop() - 1))
     if dim is None:
-        return writer.call(node, values, focus, extra=[_named(cst.Arg(number), "dim")])
+        return writer.call(node, values, focus, extra=[keyword("dim", number)])
     arguments = [argument.with_changes(value=number) if argument.value is dim else argument for argument in node.args]
     return writer.call(node.with_changes(args=arguments), values, focus)
