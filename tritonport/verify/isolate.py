@@ -86,6 +86,8 @@ def _child(
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
+    # What is made here and left behind, because the process was stopped, goes with the folder.
+    tempfile.tempdir = folder
     output = os.open(os.path.join(folder, "output"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)

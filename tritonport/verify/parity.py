@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
-from tritonport.verify.case import PORT_MARK, case_beside, defines_case, find_case
+from tritonport.verify.case import case_beside, defines_case, find_case
 from tritonport.verify.isolate import Outcome, run_isolated
-from tritonport.verify.request import Request
+from tritonport.verify.request import Request, make_port
 from tritonport.verify.verdict import TIERS, FileResult, TierResult, Verdict
 
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"T0": 60.0, "T1": 600.0, "T2": 60.0, "T3": 300.0}
@@ -174,29 +174,27 @@ def _environment(request: Request) -> dict[str, str]:
     return environment
 
 
-def _place(request: Request, outcome: Outcome) -> tuple[str, int]:
-    """The innermost line of the kernel file, the port or the case at the end of a process."""
+def _place(request: Request, outcome: Outcome) -> tuple[str, int, str]:
+    """The innermost line of the user's at the end of a process: path, line, and words where it is in no file.
+
+    The file of a converted port is gone with the process; its text is made again.
+    """
     shown = {os.path.realpath(file): file for file in (request.kernel_file, request.case, request.port) if file}
-    for file, line in outcome.frames:
-        if os.path.realpath(file) in shown:
-            return shown[os.path.realpath(file)], line
-    return request.port or request.kernel_file, 1
-
-
-def _in_converted(request: Request, outcome: Outcome) -> str:
-    """The line of a converted port, where that is the innermost of the user's: its file is gone with the process."""
     name = Path(request.kernel_file).name
     for file, line in outcome.frames:
+        if os.path.realpath(file) in shown:
+            return shown[os.path.realpath(file)], line, ""
         if Path(file).name == name and Path(file).parent.name.startswith("tritonport-"):
-            return f", at {name}{PORT_MARK}:{line}"
-    return ""
+            lines = make_port(request, request.targets[0]).text.splitlines()
+            words = f"; line {line} of the port: {lines[line - 1].strip()}" if line <= len(lines) else ""
+            return request.kernel_file, 1, words
+    return request.port or request.kernel_file, 1, ""
 
 
 def _ended(request: Request, outcome: Outcome, code: str, verdict: Verdict, what: str) -> TierResult:
-    path, line = _place(request, outcome)
-    message = f"{what}{_in_converted(request, outcome)}"
-    tail = tuple(line for line in outcome.output.strip().splitlines()[-5:])
-    return TierResult(request.tier, verdict, what, (Diagnostic(code, message, path, line, 1),), tail)
+    path, line, words = _place(request, outcome)
+    tail = tuple(outcome.output.strip().splitlines()[-5:])
+    return TierResult(request.tier, verdict, what, (Diagnostic(code, what + words, path, line, 1),), tail)
 
 
 def _timed_out(request: Request, outcome: Outcome) -> TierResult:

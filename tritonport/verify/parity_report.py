@@ -88,7 +88,7 @@ def _table(result: FileResult, verbose: bool) -> str:
 def to_json(results: Sequence[FileResult]) -> dict[str, Any]:
     """The report as JSON values."""
     return {
-        "version": 1,
+        "schema_version": 1,
         "tritonport": __version__,
         "exit_code": exit_code(results),
         "files": [

@@ -70,7 +70,7 @@ def test_json_junit_github_and_concise(run, tmp_path):
     arguments = ("scale.py", "--port", "port.py", "--tiers", "T0,T2", "--seeds", "3")
     code, out, _ = run(*arguments, "--output-format", "json", "--report", "report.json")
     data = json.loads(out)
-    assert (code, data["exit_code"]) == (1, 1)
+    assert (code, data["exit_code"], data["schema_version"]) == (1, 1, 1)
     assert json.loads((tmp_path / "report.json").read_text())["files"][0]["verdict"] == "FAIL"
     tier = data["files"][0]["tiers"][1]
     assert (tier["tier"], tier["verdict"], tier["findings"][0]["code"]) == ("T2", "FAIL", "TP801")

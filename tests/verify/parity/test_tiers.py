@@ -197,3 +197,16 @@ def test_the_case_named_in_place_of_its_kernel_file(tmp_path):
     result = check_file(str(tmp_path / "scale_case.py"), ParityOptions(tiers=("T2",), seeds=(0,)))
     assert (result.path, result.case) == (str(kernel), str(tmp_path / "scale_case.py"))
     assert result.verdict is Verdict.PASS
+
+
+def test_a_hang_in_a_converted_port_names_its_line_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    slow = "    if scale_kernel.is_gluon():\n        import time\n\n        time.sleep(900)\n    return out"
+    kernel = write_project(tmp_path / "project", original=edited(ORIGINAL, ("    return out", slow)))
+    result = check_file(str(kernel), T2)
+    found = result.tiers[0].findings[0]
+    assert (result.verdict, found.code, found.path) == (Verdict.FAIL, "TP803", str(kernel))
+    assert found.message.startswith("port: launch, seed 0: not done after 5 s; line ")
+    assert found.message.endswith(" of the port: time.sleep(900)")
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("tritonport-")] == []
