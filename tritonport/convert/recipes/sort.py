@@ -34,9 +34,7 @@ def ordered(
     kept = [argument for argument in node.args if argument.value is not bound.get("dim")]
     descending = bound.get("descending")
     kept = [_named(argument, "descending") if argument.value is descending else argument for argument in kept]
-    # What followed the last argument, a comma or a line break, follows the last that is left.
-    last = node.args[-1]
-    kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    kept[-1] = _closing(kept[-1], node.args[-1])
     extra = [layout_argument(writer, focus)] if operation == "topk" else []
     function = writer.module.snippet_call(_EMITTED[operation], []).func
     return writer.call(node.with_changes(args=kept), values, focus, function, extra)
@@ -55,6 +53,19 @@ def _check_last(
             called = writer.module.module.tree.code_for_node(node.func)
             place = f"dimension {given.known} of a tensor with {value.rank}"
             raise Refusal("TP203", f"{called} along {place}: Triton sorts along the last alone", node)
+
+
+def _closing(argument: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """The argument in place of the call's last: with the comma or line break that followed it, and its own comment."""
+    if argument is last or not isinstance(argument.comma, cst.Comma):
+        return argument
+    ending = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    own = argument.comma.whitespace_after
+    if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
+        return argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    if isinstance(ending, cst.ParenthesizedWhitespace):
+        own = ending.with_changes(first_line=own.first_line)
+    return argument.with_changes(comma=argument.comma.with_changes(whitespace_after=own))
 
 
 def _named(argument: cst.Arg, name: str) -> cst.Arg:
