@@ -156,7 +156,7 @@ def recompute(edges: list[Edge]) -> None:
         if producer.focus is None or focus is None or equivalent(wanted(edge.operand, focus), producer.term):
             continue
         if _recomputable(producer, known):
-            _demote(producer)
+            _demote(producer, wanted(edge.operand, focus))
 
 
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
@@ -172,14 +172,15 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
     return known[id(value)]
 
 
-def _demote(value: Value) -> None:
-    if value.focus is None:
+def _demote(value: Value, want: Term) -> None:
+    """Make a value cheap, and what it is computed from, down to where the layout that is wanted is there for nothing."""
+    if value.focus is None or equivalent(value.term, want):
         return
     value.focus = None
     value.cheap = True
     for operand in value.operands:
         if operand.value.is_tensor:
-            _demote(operand.value)
+            _demote(operand.value, wanted(operand, want))
 
 
 def merge_equal(roots: list[Root]) -> None:

@@ -45,6 +45,7 @@ class RunResult:
         return {
             "seed": self.variation.seed,
             "variant": self.variation.variant,
+            "configuration": self.variation.config,
             "verdict": self.verdict.value,
             "compared": self.compared,
             "differences": [

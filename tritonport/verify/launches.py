@@ -1,6 +1,6 @@
 """Watching the kernels that a launch function launches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,9 +88,27 @@ def recorded_launches(*, trace: bool = False, synchronize: Callable[[], None] = 
         JITFunction.run = run
 
 
+@dataclass
+class ConfigChoice:
+    """Which configuration autotuned kernels are launched in.
+
+    Attributes:
+        index: among those that pruning leaves; the last one where there are fewer.
+        most: the largest number of configurations that a kernel had so far.
+    """
+
+    index: int = 0
+    most: int = 1
+
+    def pick(self, kernel: str, configs: Sequence[Any]) -> Any:
+        """The configuration for one launch."""
+        self.most = max(self.most, len(configs))
+        return configs[min(self.index, len(configs) - 1)]
+
+
 @contextmanager
-def pinned_autotuners() -> Iterator[None]:
-    """Inside the block an autotuner launches the first configuration that its pruning leaves, and times nothing.
+def pinned_autotuners(choice: ConfigChoice) -> Iterator[None]:
+    """Inside the block an autotuner launches the chosen configuration, and times nothing.
 
     Two tuners that each chose the fastest might choose differently, and then other sums are compared than meant.
     """
@@ -102,7 +120,7 @@ def pinned_autotuners() -> Iterator[None]:
         configs = self.configs
         if len(configs) > 1:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
-            self.configs = list(self.prune_configs(keywords))[:1] or configs[:1]
+            self.configs = [choice.pick(self.base_fn.__name__, list(self.prune_configs(keywords)) or configs)]
         try:
             return run(self, *args, **keywords)
         finally:

@@ -1,8 +1,9 @@
 """T2 and T3: original and port run on the same inputs, and what they computed is compared."""
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -83,6 +84,7 @@ class _Comparison:
     """One tier on one file: all seeds and variants."""
 
     def __init__(self, request: Request, port: Port, backend: Backend) -> None:
+        self.started = time.monotonic()
         self.request = request
         self.port_text = port.text
         assert request.case is not None
@@ -105,6 +107,7 @@ class _Comparison:
     def run(self) -> TierResult:
         """Runs everything. Raises _Stopped where the case itself cannot be used."""
         results = [self._compare(variation) for variation in self._variations()]
+        results += self._other_configurations(results[0].variation)
         verdict = worst(result.verdict for result in results)
         findings = self._findings([result for result in results if result.verdict is verdict])
         for result in results:
@@ -126,8 +129,30 @@ class _Comparison:
             raise self._case_raised(self.original, failed) from failed
         return [*(Variation(seed) for seed in seeds), *(Variation(seeds[0], number) for number in range(1, variants))]
 
+    def _other_configurations(self, first: Variation) -> list[RunResult]:
+        """The other configurations of autotuned kernels, on the first inputs, while half of the time is left."""
+        if self.saved is not None:
+            return []
+        results = []
+        for config in range(1, self.backend.choice.most):
+            if time.monotonic() - self.started > 0.5 * self.request.timeout:
+                missing = self.backend.choice.most - config
+                self.notes.append(f"{missing} of {self.backend.choice.most} configurations not run: --timeout is near")
+                break
+            variation = replace(first, config=config)
+            original, reason = self._run_original(variation)
+            if original is None:
+                # A tuner passes over what does not compile or fit.
+                self.notes.append(f"{variation}: not compared: {reason}")
+            else:
+                results.append(self._judge(variation, original, reason))
+        return results
+
     def _compare(self, variation: Variation) -> RunResult:
         original, reason = self._run_original(variation)
+        return self._judge(variation, original, reason)
+
+    def _judge(self, variation: Variation, original: SideRun | None, reason: str) -> RunResult:
         try:
             port = self.port.run(variation)
         except SideFailed as failed:
@@ -284,7 +309,11 @@ class _Comparison:
         inputs = self.port.inputs(result.variation)
         outputs: Mapping[str, Any] = {} if original is None else {**original.results, **original.mutated}
         run = SavedRun(self.request, result.variation, inputs, outputs, {**port.results, **port.mutated})
-        self.notes.append(f"{result.variation}: saved as {save_run(Path(self.request.save_dir), run)}")
+        try:
+            self.notes.append(f"{result.variation}: saved as {save_run(Path(self.request.save_dir), run)}")
+        except Exception as error:
+            # A folder that cannot be written, or an argument that cannot be pickled: the failure stands all the same.
+            self.notes.append(f"{result.variation}: cannot be saved in {self.request.save_dir}: {first_line(error)}")
 
 
 def _same(a: SideRun, b: SideRun) -> bool:

@@ -40,9 +40,13 @@ def _cpu(_: str, tensor: Any) -> Any:
 
 
 def save_run(folder: Path, run: SavedRun) -> Path:
-    """Writes a run as `<stem>-<tier>-seed<n>[-variant<n>].pt` into a folder, which is made; returns the file."""
+    """Writes a run into a folder, which is made; returns the file.
+
+    It is called `<stem>-<tier>-seed<n>[-variant<n>][-configuration<n>].pt`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     variant = f"-variant{run.variation.variant}" if run.variation.variant else ""
+    variant += f"-configuration{run.variation.config}" if run.variation.config else ""
     name = f"{Path(run.request.kernel_file).stem}-{run.request.tier}-seed{run.variation.seed}{variant}.pt"
     data = {
         "format": _FORMAT,
@@ -52,6 +56,7 @@ def save_run(folder: Path, run: SavedRun) -> Path:
         "tier": run.request.tier,
         "seed": run.variation.seed,
         "variant": run.variation.variant,
+        "configuration": run.variation.config,
         "inputs": replace_inputs(run.inputs, _cpu),
         "original": replace_inputs(run.original, _cpu),
         "result": replace_inputs(run.port, _cpu),
@@ -79,4 +84,10 @@ def load_saved(file: Path) -> SavedRun:
     """Reads a saved run. Raises InputError where it is none."""
     data = _read(file)
     request = Request(data["tier"], data["kernel_file"], data["case"], data["port"])
-    return SavedRun(request, Variation(data["seed"], data["variant"]), data["inputs"], data["original"], data["result"])
+    return SavedRun(
+        request,
+        Variation(data["seed"], data["variant"], data["configuration"]),
+        data["inputs"],
+        data["original"],
+        data["result"],
+    )

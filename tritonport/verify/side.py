@@ -10,7 +10,7 @@ import torch
 
 from tritonport.verify.case import Case, Inputs
 from tritonport.verify.isolate import report_phase
-from tritonport.verify.launches import Launch, pinned_autotuners, recorded_launches
+from tritonport.verify.launches import ConfigChoice, Launch, pinned_autotuners, recorded_launches
 from tritonport.verify.poison import GUARD, Arena, Overrun, poisoned_allocations
 from tritonport.verify.tensors import input_leaves, leaves, replace_inputs, same_memory
 
@@ -39,11 +39,13 @@ class Backend:
         device: for the tensors: `cpu` or `cuda`.
         guard: bytes of guard around each tensor; none where the emulator knows each tensor's extent.
         synchronize: waits for the device.
+        choice: the configuration of autotuned kernels.
     """
 
     device: str
     guard: int
     synchronize: Callable[[], None]
+    choice: ConfigChoice
 
 
 @contextmanager
@@ -51,26 +53,30 @@ def emulator(target: str, time_limit: float) -> Iterator[Backend]:
     """Kernels launched in the block run on the CPU in this process, `time_limit` seconds at most each."""
     from tritonport.verify.emulate import emulated
 
-    with emulated(target=target, time_limit=time_limit):
-        yield Backend("cpu", 0, lambda: None)
+    choice = ConfigChoice()
+    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick):
+        yield Backend("cpu", 0, lambda: None, choice)
 
 
 @contextmanager
 def gpu() -> Iterator[Backend]:
     """Kernels launched in the block run on the current GPU, autotuned ones in one pinned configuration."""
-    with pinned_autotuners():
-        yield Backend("cuda", GUARD, torch.cuda.synchronize)
+    choice = ConfigChoice()
+    with pinned_autotuners(choice):
+        yield Backend("cuda", GUARD, torch.cuda.synchronize, choice)
 
 
 @dataclass(frozen=True)
 class Variation:
-    """One set of inputs: a seed, and a variant of the case (0: the plain case)."""
+    """One way to run a case: a seed, a variant (0: the plain case), and a configuration of autotuned kernels."""
 
     seed: int
     variant: int = 0
+    config: int = 0
 
     def __str__(self) -> str:
-        return f"seed {self.seed}" + (f" variant {self.variant}" if self.variant else "")
+        variant = f" variant {self.variant}" if self.variant else ""
+        return f"seed {self.seed}{variant}" + (f" configuration {self.config}" if self.config else "")
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class Side:
         """Fresh inputs on the device."""
         if self._saved is not None:
             return replace_inputs(self._saved, lambda name, tensor: _to(tensor, self.backend.device))
+        _seed_everything(variation.seed)
         variant = self.variants(variation.seed)[variation.variant]
         _seed_everything(variation.seed)
         made = self._call("make_inputs", str(variation), self.case.inputs, self.backend.device, variation.seed, variant)
@@ -157,6 +164,7 @@ class Side:
         inputs = replace_inputs(inputs, lambda name, tensor: housed.get(name, tensor))
         before = {name: _copy(leaf) for name, leaf in input_leaves(inputs).items()}
         _seed_everything(variation.seed)
+        self.backend.choice.index = variation.config
         with recorded_launches(trace=trace, synchronize=self.backend.synchronize) as launches:
             try:
                 result = self._call("launch", str(variation), self._launch, arena, inputs)

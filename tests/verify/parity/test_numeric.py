@@ -2,16 +2,18 @@
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
 
 from tests.verify.parity.sources import CASE, ORIGINAL, PORT, edited, write_project
+from tritonport.verify.launches import pinned_autotuners
 from tritonport.verify.numeric_tier import _run, _target_for
 from tritonport.verify.parity import run_tier
 from tritonport.verify.poison import GUARD
 from tritonport.verify.request import Request
-from tritonport.verify.side import Backend, emulator
+from tritonport.verify.side import emulator
 from tritonport.verify.verdict import Verdict
 
 
@@ -295,6 +297,37 @@ def other(x):
     assert emulate(tmp_path).notes == ("not launched by the case: other_kernel",)
 
 
+TUNED = [
+    ("@{}.jit\n", '@triton.autotune([triton.Config({{"BLOCK": b}}) for b in (128, 64, 256)], key=["n"])\n@{}.jit\n'),
+    ("factor, BLOCK=128)", "factor)"),
+    ("(triton.cdiv(x.numel(), 128),)", "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)"),
+]
+
+
+def test_every_configuration_of_an_autotuned_kernel_is_compared(tmp_path):
+    original, port = ([(old.format(name), new.format(name)) for old, new in TUNED] for name in ("triton", "gluon"))
+    result = spoil(tmp_path / "a", *port, original=original)
+    assert (result.verdict, result.summary) == (Verdict.PASS, "5 results of 5 runs equal bit for bit")
+    assert [(run["seed"], run["configuration"]) for run in result.data["runs"]] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (0, 1),
+        (0, 2),
+    ]
+    only_wide = ("x * factor", "x * factor + (0.25 if BLOCK == 256 else 0.0)")
+    result = spoil(tmp_path / "b", *port, only_wide, original=original)
+    assert (result.verdict, result.summary) == (Verdict.FAIL, "1 of 5 runs")
+    assert "(seed 0 configuration 2)" in result.findings[0].message
+
+
+def test_a_failure_that_cannot_be_saved_is_a_failure_all_the_same(tmp_path):
+    write_project(tmp_path, port=edited(PORT, ("x * factor", "x * factor + 0.25")))
+    result = emulate(tmp_path, save_dir=str(tmp_path / "port.py"), seeds=(4,))
+    assert result.verdict is Verdict.FAIL
+    assert result.notes[0].startswith(f"seed 4: cannot be saved in {tmp_path / 'port.py'}: FileExistsError")
+
+
 def test_a_port_that_is_the_original_is_not_comparable(tmp_path):
     write_project(tmp_path, port=ORIGINAL)
     result = emulate(tmp_path)
@@ -327,8 +360,8 @@ def test_a_file_that_is_no_saved_failure(tmp_path):
 @contextmanager
 def guarded_emulator():
     """The emulator with the guards of a GPU run: its own bounds are those of a tensor's memory, guards included."""
-    with emulator("sm_90", 60.0):
-        yield Backend("cpu", GUARD, lambda: None)
+    with emulator("sm_90", 60.0) as backend, pinned_autotuners(backend.choice):
+        yield replace(backend, guard=GUARD)
 
 
 @pytest.mark.parametrize(
@@ -347,6 +380,15 @@ def test_guards_show_on_a_gpu_what_the_emulator_shows_by_itself(tmp_path, old, n
     assert result.verdict is Verdict.FAIL
     assert code in [found.code for found in result.findings]
     assert any(words in found.message for found in result.findings)
+
+
+def test_on_a_gpu_too_each_configuration_is_pinned_in_turn(tmp_path):
+    original, port = ([(old.format(name), new.format(name)) for old, new in TUNED] for name in ("triton", "gluon"))
+    only_last = ("x * factor", "x * factor + (0.25 if BLOCK == 256 else 0.0)")
+    write_project(tmp_path, original=edited(ORIGINAL, *original), port=edited(PORT, *port, only_last))
+    files = [str(tmp_path / name) for name in ("scale.py", "scale_case.py", "port.py")]
+    result = _run(Request("T3", files[0], files[1], files[2], seeds=(0,)), guarded_emulator, "sm_90")
+    assert [run["verdict"] for run in result.data["runs"]] == ["PASS", "PASS", "FAIL"]
 
 
 COUNTER = [
