@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
+from tritonport.verify.emulate import EmulationError, emulated
 
 
 @triton.jit
@@ -261,19 +261,6 @@ def test_a_spin_that_cannot_end_is_found():
         endless_kernel[(1,)](lock, 7)
     with emulated(time_limit=0.2), pytest.raises(EmulationError, match="time limit"):
         endless_kernel[(1,)](lock, 7)
-
-
-@triton.jit
-def inline_asm_kernel(x_ptr, out_ptr, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(x_ptr + i)
-    y = tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
-    tl.store(out_ptr + i, y)
-
-
-def test_inline_assembly_is_refused_by_name():
-    with emulated(), pytest.raises(NotEmulated, match=r"inline_asm_elementwise .*tanh\.approx\.f32"):
-        inline_asm_kernel[(1,)](torch.zeros(4), torch.zeros(4), N=4)
 
 
 @triton.jit

@@ -14,6 +14,7 @@ from tritonport.verify.emulate.errors import Fault, Unsupported
 from tritonport.verify.emulate.floats import from_float
 from tritonport.verify.emulate.libdevice import call_libdevice
 from tritonport.verify.emulate.memory import GlobalMemory, MemoryOps
+from tritonport.verify.emulate.ptx import AsmResult, run_inline_asm
 from tritonport.verify.emulate.regions import RegionOps
 from tritonport.verify.emulate.shapes import ShapeOps
 from tritonport.verify.emulate.values import BlockType, Value, layout_of, shape_of, storage
@@ -171,9 +172,10 @@ class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ShapeOps):
         shape = np.broadcast_shapes(*(np.shape(each.data) for each in arguments)) if arguments else shape_of(ir_type)
         return Value(np.asarray(np.broadcast_to(data, shape)), ir_type.scalar, layout_of(*arguments))
 
-    def create_inline_asm(self, asm: str, *_: object) -> Any:
-        first = " ".join(str(asm).split())
-        raise Unsupported(f"inline_asm_elementwise is not emulated: {first[:80]}")
+    def create_inline_asm(
+        self, asm: str, constraints: str, arguments: list[Value], ir_types: list[Any], pure: bool, pack: int
+    ) -> AsmResult:
+        return run_inline_asm(str(asm), arguments, ir_types, int(pack))
 
     # Checks and messages.
 

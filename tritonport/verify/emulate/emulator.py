@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from triton import knobs
 from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
@@ -132,6 +133,9 @@ def emulated(
     Raises (from the launch): :class:`EmulationError` where the kernel goes wrong, :class:`NotEmulated` where this
     emulator has no model of an operation.
     """
+    if knobs.runtime.interpret:
+        # Then @triton.jit makes other objects, whose launches do not come here.
+        raise EmulationError("TRITON_INTERPRET is set: kernels are decorated for Triton's own interpreter")
     settings = Settings(target, poison_masked, check_asserts, time_limit, loop_limit)
     emulator = Emulator(settings, pick_config)
     gpu = settings.gpu

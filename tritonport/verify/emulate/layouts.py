@@ -106,8 +106,6 @@ class GluonBuilder(Builder):
     def __init__(self, options: Any, codegen_fns: dict[str, Any], module_map: dict[str, Any], target_name: str) -> None:
         super().__init__(options, codegen_fns, module_map)
         self._target_name = target_name
-        self._checked: set[int] = set()
-        self._checked_layouts: list[Any] = []
 
     @property
     def inference(self) -> LayoutInference:
@@ -148,8 +146,6 @@ class GluonBuilder(Builder):
 
     def _check_layout(self, layout: Any) -> None:
         """The compiler's verifier refuses a layout that does not fit the launch (TritonGPU dialect, verifyLayout)."""
-        if id(layout) in self._checked:
-            return
         root = layout
         while hasattr(root, "parent"):
             root = root.parent
@@ -166,8 +162,6 @@ class GluonBuilder(Builder):
             )
         if threads is not None and threads != self.options.warp_size:
             raise Fault(f"{layout} has {threads} threads per warp, but the target has {self.options.warp_size}")
-        self._checked.add(id(layout))
-        self._checked_layouts.append(layout)  # keeps the id from being reused
 
     # Inference.
 
