@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -47,6 +48,7 @@ class Run:
     first_program: bool = True
     _trees: dict[int, tuple[Any, ast.FunctionDef]] = field(default_factory=dict)
     _scopes: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    _globals: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def tree(self, function: Any) -> ast.FunctionDef:
         """The parsed definition of a device function."""
@@ -71,6 +73,10 @@ class Run:
                     scope[name] = value
             known = self._scopes[id(function)] = (function, scope)
         return known[1]
+
+    def checked_globals(self, function: Any) -> dict[str, Any]:
+        """The globals a device function has used so far."""
+        return self._globals.setdefault(id(function), {})
 
     def note_failure(self) -> None:
         """Keep the call stack of the first error that is on its way out."""
@@ -107,6 +113,20 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.dereference_name: Any = self._define_name_lookup()
         self.returns_depend_on_data = False
         self._line = 1
+
+    def _define_name_lookup(self) -> Callable[[str], Any]:
+        # The rules for globals are checked at the first use of a name.
+        checked = self.run.checked_globals(self.jit_fn)
+        check = super()._define_name_lookup()
+
+        def lookup(name: str) -> Any:
+            if name in self.lscope:
+                return self.lscope[name]
+            if name not in checked:
+                checked[name] = check(name)
+            return checked[name]
+
+        return lookup
 
     def place(self) -> Frame:
         """Where this call stands."""

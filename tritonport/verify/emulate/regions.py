@@ -12,11 +12,30 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import triton.language as tl
 
 from tritonport.verify.emulate.errors import Divergence, Fault
 from tritonport.verify.emulate.values import Array, Value
 
 Emit = Callable[[Any], None]
+
+
+# What the library's own combine functions emit, by whether the operand is a floating-point one. (The order of
+# integers depends on their sign, which a value does not know.)
+# Keyed by identity: the hash of a device function is that of its source, and is slow to find.
+_SHORTCUTS: dict[int, dict[bool, str]] = {
+    id(tl.standard._sum_combine): {True: "create_fadd", False: "create_add"},
+    id(tl.standard._elementwise_max): {True: "create_maxnumf"},
+    id(tl.standard._elementwise_min): {True: "create_minnumf"},
+}
+
+
+def _combine_function(emit: Emit) -> Any:
+    """The device function whose body ``emit`` emits (a variable it closes over), or None."""
+    names = emit.__code__.co_freevars
+    if "combine_fn" not in names or emit.__closure__ is None:
+        return None
+    return tl.core._unwrap_if_constexpr(emit.__closure__[names.index("combine_fn")].cell_contents)
 
 
 class Block:
@@ -55,6 +74,11 @@ class CombineOp:
         return self._results[index]
 
     def _combine(self, emit: Emit, left: list[Array], right: list[Array]) -> list[Array]:
+        shortcut = _SHORTCUTS.get(id(_combine_function(emit)), {}).get(self._operands[0].dtype.is_floating())
+        if shortcut is not None:
+            dtype = self._operands[0].dtype
+            method = getattr(self._builder, shortcut)
+            return [method(Value(left[0], dtype), Value(right[0], dtype)).data]
         try:
             return self._run(emit, left, right)
         except Divergence:
