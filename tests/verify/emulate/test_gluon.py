@@ -7,7 +7,7 @@ import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from tritonport.verify.emulate import EmulationError, emulated
+from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
 
 
 @gluon.constexpr_function
@@ -244,6 +244,15 @@ def not_trivial(out_ptr, N: gl.constexpr):
 
 
 @gluon.jit
+def split_across_threads(out_ptr, N: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 1], [16, 2], [4, 1], [1, 0])
+    r = gl.arange(0, N, layout=gl.SliceLayout(1, layout))
+    c = gl.arange(0, 2, layout=gl.SliceLayout(0, layout))
+    low, high = gl.split(r[:, None] + c[None, :])
+    gl.store(out_ptr + low, high)
+
+
+@gluon.jit
 def keeps_scalar(out_ptr, N: gl.constexpr):
     i = gl.arange(0, N, layout=gl.BlockedLayout([1], [32], [4], [0]))
     gl.store(out_ptr + i, gl.sum(i, 0, keep_dims=True))
@@ -261,6 +270,7 @@ def keeps_scalar(out_ptr, N: gl.constexpr):
         (too_few_threads, "has 16 threads per warp, but the target has 32"),
         (layout_as_local, "cannot convert BlockedLayout"),
         (not_trivial, "is not trivial"),
+        (split_across_threads, "split requires at least 2 elements per thread"),
         (keeps_scalar, "expected expand_dims input to be a distributed_type"),
     ],
 )
@@ -275,6 +285,19 @@ def test_a_loop_may_not_change_a_layout():
     out = torch.zeros(128, dtype=torch.int32)
     with emulated(), pytest.raises(EmulationError, match="Loop-carried variable acc has initial type"):
         carried_layout[(1,)](out, 3, N=128)
+
+
+@gluon.jit
+def shared_port(out_ptr, N: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    i = gl.arange(0, N, layout=layout)
+    tile = gl.allocate_shared_memory(gl.int32, [N], gl.SwizzledSharedLayout(1, 1, 1, [0]), i)
+    gl.store(out_ptr + i, tile.load(layout))
+
+
+def test_what_has_no_model_is_named():
+    with emulated(), pytest.raises(NotEmulated, match="the operation local_alloc is not emulated"):
+        shared_port[(1,)](torch.zeros(128, dtype=torch.int32), N=128)
 
 
 @gluon.jit

@@ -77,6 +77,14 @@ class LayoutInference:
         except Exception as error:
             raise Fault(f"no layout for {operation} of {list(shape)} with {layout}: {error}") from error
 
+    def holds_pairs(self, layout: Any, shape: tuple[int, ...]) -> bool:
+        """Whether each thread holds both elements of the last dimension (what the verifier of ``tt.split`` asks)."""
+        key = ("holds_pairs", repr(layout), shape, "")
+        if key not in self._known:
+            bases = self.linear(layout, shape).reg_bases
+            self._known[key] = [0] * (len(shape) - 1) + [1] in [list(basis) for basis in bases]
+        return bool(self._known[key])
+
     def is_trivial(self, source: Any, target: Any, shape: tuple[int, ...]) -> bool:
         """Whether converting between two layouts moves no element between threads."""
         value = self._value(source, shape)
@@ -186,7 +194,12 @@ class GluonBuilder(Builder):
         return self._inferred("join", operand, None)
 
     def halved_layout(self, operand: Value) -> Any:
-        return self._inferred("split", operand, None)
+        result = self._inferred("split", operand, None)
+        if result is not operand.layout and not self.inference.holds_pairs(operand.layout, operand.data.shape):
+            raise Fault(
+                f"split requires at least 2 elements per thread in the last dimension, but got {operand.layout}"
+            )
+        return result
 
     def _inferred(self, operation: str, operand: Value, argument: list[int] | None) -> Any:
         layout = operand.layout
