@@ -80,7 +80,7 @@ class ModuleWriter:
             if qualified in meanings:
                 return name
         name, number = default, 2
-        while name in self.taken:
+        while name in self.taken or self._is_bound(name):
             name, number = f"{default}{number}", number + 1
         return name
 

@@ -114,7 +114,7 @@ def _focus(value: Value, position: int) -> Root:
         for operand in value.operands:
             if operand.value.is_tensor:
                 shape = operand.value.shape
-    root = Root(len(shape), shape)
+    root = Root(len(shape), shape, whole=value.op == "scan")
     if value.access is not None:
         order, pointers = value.access
         root.order = order

@@ -22,13 +22,17 @@ from tritonport.analysis.strides import Order
 
 @dataclass(eq=False)
 class Root:
-    """A layout to be chosen: one `gl.constexpr` in the output unless it turns out to be a slice of another."""
+    """A layout to be chosen: one `gl.constexpr` in the output unless it turns out to be a slice of another.
+
+    `whole`: it must not be one. Triton's lowering of scans takes blocked layouts alone (`ScanLoweringHelper::isSupported`).
+    """
 
     rank: int
     shape: tuple[Dim | None, ...] = ()
     order: Order | None = None
     accesses: list["Access"] = field(default_factory=list)
     bound: "Term | None" = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,8 @@ def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
     assert isinstance(left, Root)
     if left.rank != rank(right):
         return None
+    if left.whole:
+        return None
     if left.rank > 1 and left.order is not None:
         # A tile with its own place in memory is not read or written through a slice of a larger one: the elements that a
         # slice repeats would cost more than one conversion.
@@ -153,5 +159,6 @@ def unify(left: Term, right: Term) -> bool:
             term.shape = _join_shapes(term.shape, root.shape)
             term.order = _preferred(term.order, root.order)
             term.accesses.extend(root.accesses)
+            term.whole |= root.whole
         root.bound = term
     return True
