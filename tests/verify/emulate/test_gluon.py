@@ -6,6 +6,7 @@ import triton
 import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import mma_v2
 
 from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
 
@@ -171,6 +172,37 @@ def test_a_reduction_over_a_tuple():
     with emulated():
         argmax_port[(1,)](x, out, M=16, N=32)
     assert out.tolist() == x.argmax(1).tolist()
+
+
+@gluon.jit
+def dot_port(a_ptr, b_ptr, out_ptr, S: gl.constexpr, TENSOR_CORE: gl.constexpr):
+    tile: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    acc_layout: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [2, 2], [16, 8]) if TENSOR_CORE else tile
+    k_width: gl.constexpr = 1 if TENSOR_CORE else 0
+    r = gl.arange(0, S, layout=gl.SliceLayout(1, tile))
+    c = gl.arange(0, S, layout=gl.SliceLayout(0, tile))
+    at = r[:, None] * S + c[None, :]
+    a = gl.convert_layout(gl.load(a_ptr + at), gl.DotOperandLayout(0, acc_layout, k_width))
+    b = gl.convert_layout(gl.load(b_ptr + at), gl.DotOperandLayout(1, acc_layout, k_width))
+    acc = gl.full([S, S], 1.0, gl.float32, layout=acc_layout)
+    if TENSOR_CORE:
+        acc = mma_v2(a, b, acc)
+    else:
+        acc = gl.dot_fma(a, b, acc)
+    gl.static_assert(acc.type.layout == acc_layout)
+    gl.store(out_ptr + at, gl.convert_layout(acc, tile))
+
+
+def test_register_products():
+    gen = torch.Generator().manual_seed(3)
+    a, b = (torch.rand(32, 32, generator=gen) + 1 for _ in range(2))
+    exact = (a.double() @ b.double() + 1).float()
+    out = torch.zeros(2, 32, 32)
+    with emulated():
+        dot_port[(1,)](a, b, out[0], S=32, TENSOR_CORE=False)
+        dot_port[(1,)](a, b, out[1], S=32, TENSOR_CORE=True)
+    assert torch.equal(out[0], exact)
+    assert 1e-3 < (out[1] - exact).abs().max() < 32 * 2 * 2**-9
 
 
 @gluon.jit

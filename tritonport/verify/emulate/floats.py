@@ -158,13 +158,16 @@ def round_tf32(values: Array) -> Array:
     return np.where(special, bits, (bits + bias) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b in fp64, rounded to nearest, and exactly what that lost (Knuth, TAOCP 4.2.2)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """a * b in fp64, rounded to nearest, and exactly what that lost (barring overflow and underflow)."""
+
     # Dekker's product: both factors split into 26 and 27 bits.
     def split(x: Array) -> tuple[Array, Array]:
         scaled = x * 134217729.0
@@ -177,8 +180,9 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def _odd_sum_f64(a: Array, b: Array) -> Array:
-    total, error = _two_sum(a, b)
+def odd_sum(a: Array, b: Array) -> Array:
+    """a + b in fp64, rounded to odd: rounding it again to a narrower format is rounding once."""
+    total, error = two_sum(a, b)
     bits = np.asarray(total).view(np.int64)
     even = (error != 0) & ((bits & 1) == 0) & np.isfinite(total)
     outward = (error > 0) == (total > 0)
@@ -190,16 +194,16 @@ def fused_multiply_add(x: Array, y: Array, z: Array) -> Array:
     kind = np.asarray(z).dtype
     wide = [np.asarray(operand, dtype=np.float64) for operand in (x, y, z)]
     if kind == np.float64:
-        product, error = _two_product(wide[0], wide[1])
-        low, rest = _two_sum(wide[2], error)
-        total, tail = _two_sum(product, low)
-        result = total + _odd_sum_f64(rest, tail)
+        product, error = two_product(wide[0], wide[1])
+        low, rest = two_sum(wide[2], error)
+        total, tail = two_sum(product, low)
+        result = total + odd_sum(rest, tail)
         plain = wide[0] * wide[1] + wide[2]
         return np.asarray(np.where(np.isfinite(plain) & np.isfinite(result), result, plain))
     # The product of two fp32 (or fp16) numbers is exact in fp64.
     product = wide[0] * wide[1]
     plain = product + wide[2]
-    odd = _odd_sum_f64(product, wide[2])
+    odd = odd_sum(product, wide[2])
     return np.asarray(np.where(np.isfinite(plain), odd, plain)).astype(kind)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import triton.experimental.gluon.language as gl
 import triton.language as tl
 from triton.compiler import code_generator as front_end
@@ -25,7 +24,6 @@ from triton.language.core import _unwrap_if_constexpr
 from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
 from tritonport.verify.emulate.loops import LoopOps
-from tritonport.verify.emulate.values import Value
 
 # Up to Triton 3.7 a constexpr result becomes a tensor when it is returned, and a function without one returns None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
@@ -327,11 +325,3 @@ def _assigned_names(statements: list[ast.stmt]) -> set[str]:
         for child in ast.walk(statement)
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
     }
-
-
-def scalar_of(value: Any) -> int:
-    """The integer a scalar tensor holds."""
-    handle: Value = value.handle
-    if handle.data.size != 1:
-        raise Divergence
-    return int(np.asarray(handle.data).reshape(()))

@@ -207,6 +207,12 @@ class GluonBuilder(Builder):
             return layout
         return self.inference.result_of(operation, layout, operand.data.shape, argument)
 
+    def create_dot(self, a: Value, b: Value, acc: Value, precision: Any, imprecise: object) -> Value:
+        # Without a tensor core's layout the product is one of fused multiply-adds, which round no operand.
+        if not isinstance(acc.layout, layout_types.NVMMADistributedLayout):
+            precision = ir.INPUT_PRECISION.IEEE
+        return super().create_dot(a, b, acc, precision, imprecise)
+
     # Conversions.
 
     def create_convert_layout(self, ir_type: BlockType, operand: Value) -> Value:

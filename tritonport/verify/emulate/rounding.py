@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tritonport.verify.emulate.floats import _odd_sum_f64, _two_product, _two_sum, fused_multiply_add
+from tritonport.verify.emulate.floats import odd_sum, two_product, two_sum, fused_multiply_add
 from tritonport.verify.emulate.values import Array
 
 
@@ -35,7 +35,7 @@ def _wide(*operands: Array) -> list[Array]:
 def add(a: Array, b: Array, mode: str) -> Array:
     near = np.asarray(a + b)
     x, y = _wide(a, b)
-    lost = _two_sum(x, y)[1] if near.dtype == np.float64 else _odd_sum_f64(x, y) - near
+    lost = two_sum(x, y)[1] if near.dtype == np.float64 else odd_sum(x, y) - near
     return directed(near, lost, mode)
 
 
@@ -46,7 +46,7 @@ def subtract(a: Array, b: Array, mode: str) -> Array:
 def multiply(a: Array, b: Array, mode: str) -> Array:
     near = np.asarray(a * b)
     x, y = _wide(a, b)
-    lost = _two_product(x, y)[1] if near.dtype == np.float64 else x * y - near
+    lost = two_product(x, y)[1] if near.dtype == np.float64 else x * y - near
     return directed(near, lost, mode)
 
 
@@ -74,7 +74,7 @@ def fma(x: Array, y: Array, z: Array, mode: str) -> Array:
         return near
     if near.dtype != np.float64:
         a, b, c = _wide(x, y, z)
-        return directed(near, _odd_sum_f64(a * b, c) - near, mode)
+        return directed(near, odd_sum(a * b, c) - near, mode)
     lost = np.zeros(near.shape)
     broadcast = np.broadcast_arrays(x, y, z, near)
     for index in np.ndindex(near.shape):
