@@ -10,9 +10,11 @@ import libcst as cst
 from tritonport.analysis import dims, strides
 from tritonport.analysis.calls import Calls
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.shapes import broadcast, combine_strides, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, dtype, none, opaque, scalar
 from tritonport.source.module import dotted
+from tritonport.source.walk import walk
 
 BINARY: dict[type[cst.BaseBinaryOp], str] = {
     cst.Add: "add",
@@ -427,11 +429,46 @@ class Expressions(Calls):
         if body.is_tensor or orelse.is_tensor:
             return self.elementwise("select", node, [(node.body, body), (node.orelse, orelse)], cheap=True)
         if body.kind is Kind.CONSTEXPR and orelse.kind is Kind.CONSTEXPR:
-            if body.dim is not None and orelse.dim is not None and test.kind is Kind.CONSTEXPR:
-                text = f"({body.dim.text} if {self.code(node.test)} else {orelse.dim.text})"
-                return Value(Kind.CONSTEXPR, dim=dims.opaque(text, text))
+            if test.kind is Kind.CONSTEXPR:
+                return Value(Kind.CONSTEXPR, dim=self.choice(node.test, body.dim, orelse.dim))
             return Value(Kind.CONSTEXPR)
         return self.merge_values([body, orelse], "select")
+
+    def choice(self, test: cst.BaseExpression, body: Dim | None, orelse: Dim | None) -> Dim | None:
+        """The size that a compile-time test picks, spelled so that it can stand at the head of the kernel."""
+        text = self._written_out(test, self.frame)
+        if text is None or body is None or orelse is None:
+            return None
+        text = f"({body.text} if {text} else {orelse.text})"
+        return dims.opaque(text, text)
+
+    def _written_out(self, node: cst.BaseExpression, frame: Frame) -> str | None:
+        """The text of an expression with the locals in it replaced by what they stand for; None where that is not known."""
+        texts: dict[cst.CSTNode, str] = {}
+        for name in walk(node):
+            definition = frame.reads.get(name)
+            if definition is None:
+                continue
+            text = self._definition_text(definition)
+            if text is None:
+                return None
+            texts[name] = text
+        written = node.visit(_Replacer(texts))
+        assert isinstance(written, cst.BaseExpression)
+        return self.code(written)
+
+    def _definition_text(self, definition: Definition) -> str | None:
+        value = definition.value
+        if definition.how == "parameter" and definition.frame.caller is None:
+            return definition.name
+        if value.kind is Kind.CONSTEXPR and value.dim is not None:
+            return _grouped(value.dim.text)
+        if value.kind is Kind.NONE or (value.kind is Kind.CONSTEXPR and value.known is not MISSING):
+            return repr(value.known)
+        if definition.how == "assign" and definition.expression is not None:
+            text = self._written_out(definition.expression, definition.frame)
+            return None if text is None else _grouped(text)
+        return None
 
     def merge_values(self, values: list[Value], op: str) -> Value:
         raise NotImplementedError
@@ -501,6 +538,18 @@ class Expressions(Calls):
 
     def code(self, node: cst.CSTNode) -> str:
         return self.module.tree.code_for_node(node)
+
+
+class _Replacer(cst.CSTTransformer):
+    """Puts texts in the place of nodes."""
+
+    def __init__(self, texts: dict[cst.CSTNode, str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        text = self.texts.get(original_node)
+        return updated_node if text is None else cst.parse_expression(text)
 
 
 def _grouped(text: str) -> str:

@@ -223,7 +223,7 @@ class Interpreter(Expressions):
         else_goes_on = self._orelse(statement.orelse)
         otherwise = self.environment
         if then_goes_on and else_goes_on:
-            self.environment = self._merge(then, otherwise, statement)
+            self.environment = self._merge(then, otherwise, statement, statement.test if test.kind is Kind.CONSTEXPR else None)
         elif then_goes_on:
             self.environment = then
         return then_goes_on or else_goes_on
@@ -235,7 +235,9 @@ class Interpreter(Expressions):
             return self._if(orelse)
         return self._block(orelse.body)
 
-    def _merge(self, left: Environment, right: Environment, node: cst.CSTNode) -> Environment:
+    def _merge(
+        self, left: Environment, right: Environment, node: cst.CSTNode, test: cst.BaseExpression | None
+    ) -> Environment:
         merged: Environment = {}
         for name in [*left, *(name for name in right if name not in left)]:
             first, second = left.get(name), right.get(name)
@@ -245,6 +247,9 @@ class Interpreter(Expressions):
                 merged[name] = chosen
                 continue
             merged[name] = self._phi(name, [first, second], node)
+            value = merged[name].value
+            if test is not None and value.kind is Kind.CONSTEXPR and value.dim is None:
+                value.dim = self.choice(test, first.value.dim, second.value.dim)
         return merged
 
     def _phi(self, name: str, sources: list[Definition], node: cst.CSTNode) -> Definition:
