@@ -25,7 +25,7 @@ from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
 from tritonport.verify.emulate.loops import LoopOps
 
-# Up to Triton 3.7 a constexpr result becomes a tensor when it is returned, and a function without one returns None.
+# In Triton 3.6 (not in 3.9) a constexpr result becomes a tensor when it is returned, and a function without one returns None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
 
 
@@ -133,7 +133,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         return Frame(self.jit_fn.__name__, self.file_name, self.begin_line + self._line, source)
 
     def call(self, arguments: dict[str, Any]) -> Any:
-        """Run the function; its result, or None (a constexpr None from Triton 3.8 on) if it returns nothing."""
+        """Run the function; its result, or None (in newer Triton a constexpr None) if it returns nothing."""
         for name, value in arguments.items():
             self.set_value(name, value)
         self.run.frames.append(self)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tritonport.verify.emulate.floats import odd_sum, two_product, two_sum, fused_multiply_add
+from tritonport.verify.emulate.floats import fused_multiply_add, odd_sum, two_product, two_sum
 from tritonport.verify.emulate.values import Array
 
 
