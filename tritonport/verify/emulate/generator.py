@@ -25,7 +25,7 @@ from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
 from tritonport.verify.emulate.loops import LoopOps
 
-# In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a function without a result gives None.
+# In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
 
 
