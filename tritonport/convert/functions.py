@@ -176,12 +176,15 @@ class FunctionWriter(ExpressionWriter):
         return param.with_changes(**changes) if changes else param
 
     def _with_layouts(self, node: cst.FunctionDef) -> cst.FunctionDef:
-        if not isinstance(node.body, cst.IndentedBlock):
+        if not self.layouts and not self.argument_layouts:
             return node
+        if isinstance(node.body, cst.SimpleStatementSuite):
+            # `def f(x): return g(x)` has no room for a layout.
+            line = cst.SimpleStatementLine(node.body.body, trailing_whitespace=node.body.trailing_whitespace)
+            node = node.with_changes(body=cst.IndentedBlock([line]))
+        assert isinstance(node.body, cst.IndentedBlock)
         if not self.is_entry:
             return self._with_argument_layouts(node, node.body)
-        if not self.layouts:
-            return node
         frame = self.frames[0]
         parameters = {parameter.name for parameter in self.kernel.parameters if not parameter.constexpr}
         statements = list(node.body.body)

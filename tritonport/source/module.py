@@ -237,7 +237,7 @@ class SourceModule:
 
     def jit_language(self, expression: cst.BaseExpression) -> str | None:
         """"triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
-        if isinstance(expression, cst.Call):
+        while isinstance(expression, cst.Call):
             expression = expression.func
         for name in self.qualified_names(expression):
             if name in JIT:
@@ -254,20 +254,20 @@ class SourceModule:
         return None
 
     def _assigned_kernels(self) -> None:
-        """`name = triton.jit(fn)` makes a kernel of a plain function of the file."""
+        """`name = triton.jit(fn)`, under decorators that are called or not, makes a kernel of a plain function of the file."""
         functions = {
             statement.name.value: statement
             for statement in self.tree.body
             if isinstance(statement, cst.FunctionDef)
         }
         for name, expression in self.bindings.assigned.items():
-            if not isinstance(expression, cst.Call):
-                continue
-            language = self.jit_language(expression)
-            if language is None or not expression.args:
-                continue
-            function = expression.args[0].value
-            if isinstance(function, cst.Name) and function.value in functions:
+            for call in walk(expression) if isinstance(expression, cst.Call) else ():
+                language = self.jit_language(call) if isinstance(call, cst.Call) else None
+                if not isinstance(call, cst.Call) or language is None or not call.args:
+                    continue
+                function = call.args[0].value
+                if not isinstance(function, cst.Name) or function.value not in functions:
+                    continue
                 node = functions[function.value]
                 if any(kernel.node is node for kernel in self.kernels):
                     continue
