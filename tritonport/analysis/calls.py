@@ -8,6 +8,7 @@ import libcst as cst
 
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
+import tritonport.analysis.dots  # noqa: F401  registers the operation
 from tritonport.analysis.operations import OPERATIONS, Call
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
@@ -73,7 +74,7 @@ class Calls:
                 return opaque()
             raise Refusal("TP101", f"{self._code(node)} is not in the table of API names", node)
         if entry.kind == "constant":
-            return dtype(f"gl.{entry.short}")
+            return dtype(f"gl.{entry.short}", (f"gl.{entry.short}",))
         if entry.kind == "module":
             return Value(Kind.OBJECT, function=name)
         return Value(Kind.FUNCTION, function=name)

@@ -201,9 +201,9 @@ class Expressions(Calls):
         base = self.evaluate(node.value)
         name = node.attr.value
         if name in ("dtype", "element_ty", "scalar") and base.kind in (Kind.TENSOR, Kind.SCALAR, Kind.DTYPE):
-            return dtype(self.code(node))
+            return dtype(self.code(node), base.element or base.pointers)
         if name == "type" and base.kind in (Kind.TENSOR, Kind.SCALAR):
-            return dtype(self.code(node))
+            return dtype(self.code(node), base.element or base.pointers)
         if name == "shape" and base.is_tensor:
             return Value(Kind.TUPLE, items=tuple(Value(Kind.CONSTEXPR, dim=dim) for dim in base.shape))
         if name == "T" and base.is_tensor:
@@ -322,6 +322,7 @@ class Expressions(Calls):
             cheap=cheap,
             depth=self.depth,
             node=node,
+            element=joined_element(op, tensors),
         )
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
@@ -530,6 +531,7 @@ class Expressions(Calls):
             strides=tuple(index),
             pointers=value.pointers,
             op="expand",
+            element=value.element,
             operands=[Operand(base[0], value, tuple(axes))],
             cheap=True,
             depth=self.depth,
@@ -550,6 +552,16 @@ class _Replacer(cst.CSTTransformer):
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         text = self.texts.get(original_node)
         return updated_node if text is None else cst.parse_expression(text)
+
+
+def joined_element(op: str, tensors: list[Value]) -> tuple[str, ...]:
+    """The element type of an elementwise result, where the operands' types say it without promotion."""
+    if op in ("compare", "logical", "not"):
+        return ("gl.int1",)
+    if op == "where":
+        tensors = tensors[1:] if len(tensors) > 1 else tensors
+    found = {value.element for value in tensors}
+    return found.pop() if len(found) == 1 else ()
 
 
 def _grouped(text: str) -> str:

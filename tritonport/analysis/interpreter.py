@@ -93,6 +93,7 @@ class Interpreter(Expressions):
             shape=value.shape,
             strides=value.strides,
             pointers=value.pointers,
+            element=value.element,
             op=op,
             operands=[Operand(None, value)],
             depth=self.depth,
@@ -270,6 +271,7 @@ class Interpreter(Expressions):
                 shape=broadcast([value.shape for value in tensors]),
                 strides=_merge_strides(tensors),
                 pointers=tuple(dict.fromkeys(pointer for value in tensors for pointer in value.pointers)),
+                element=tensors[0].element if len({value.element for value in tensors}) == 1 else (),
                 op=op,
                 operands=[Operand(None, value) for value in tensors],
                 cheap=True,
@@ -375,6 +377,7 @@ def _adopt(value: Value, model: Value) -> None:
     """Give the head of a loop the kind that the end of its body showed."""
     value.kind, value.shape, value.strides = model.kind, model.shape, model.strides
     value.pointers, value.factor, value.dim, value.known = model.pointers, model.factor, model.dim, model.known
+    value.element = model.element
     value.op = value.op or model.op
     if model.is_tensor:
         value.op, value.cheap = "phi", True

@@ -90,6 +90,17 @@ def sizes(value: Value | None, call: Call) -> tuple[Dim, ...]:
 # -- values that are made
 
 
+def element_of(target: Value | None) -> tuple[str, ...]:
+    """The element type that a dtype argument names, as source text or through pointer arguments."""
+    if target is None:
+        return ()
+    if target.kind is Kind.DTYPE:
+        return target.element
+    if target.kind is Kind.CONSTEXPR and target.dim is not None:
+        return (target.dim.text,)
+    return ()
+
+
 @operation("arange")
 def arange(interpreter: "Expressions", call: Call) -> Value:
     start, end = call.value("start"), call.value("end")
@@ -109,7 +120,16 @@ def full(interpreter: "Expressions", call: Call) -> Value:
         return scalar()
     value = call.arguments.get("value")
     operands = [Operand(*value)] if value is not None else []
-    return tensor(call, interpreter, "full", shape, operands, strides=(strides.ZERO,) * len(shape), cheap=True)
+    return tensor(
+        call,
+        interpreter,
+        "full",
+        shape,
+        operands,
+        strides=(strides.ZERO,) * len(shape),
+        cheap=True,
+        element=element_of(call.value("dtype")),
+    )
 
 
 @operation("zeros_like")
@@ -151,6 +171,7 @@ def _memory(interpreter: "Expressions", call: Call, op: str, names: tuple[str, .
         [Operand(expression, value, padding(value.rank, len(shape)) if value.is_tensor else ()) for expression, value in operands],
         access=_address(interpreter, pointer, shape),
         strides=(strides.UNKNOWN,) * len(shape),
+        element=pointer.pointers,
     )
     if not result:
         interpreter.frame.operations[call.node] = call.entry.short
@@ -198,6 +219,7 @@ def cast(interpreter: "Expressions", call: Call) -> Value:
         return scalar(argument[1].factor, pointers)
     made = interpreter.elementwise("cast", call.node, [argument], cheap=True)
     made.pointers = pointers
+    made.element = element_of(target)
     return made
 
 

@@ -15,7 +15,7 @@ import libcst as cst
 from tritonport.analysis import strides as stride_kinds
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
-from tritonport.layouts.terms import Root, Term
+from tritonport.layouts.terms import Dot, Root, Term
 
 
 class Kind(Enum):
@@ -58,6 +58,7 @@ class Value:
         shape: sizes of a tensor, outermost first; empty for everything else.
         dim: the symbolic number of an integer constexpr.
         known: the Python value of a constexpr, where the source fixes it.
+        element: the element type as source text (`gl.float16`), or the pointer arguments it is read through.
         strides: for an index or pointer tensor, how it moves along each dimension.
         factor: what multiplying an index by this scalar does to its stride.
         pointers: source text of the arguments (or `gl.` dtypes) whose element type an access through this value has.
@@ -84,6 +85,8 @@ class Value:
     depth: int = 0
     focus: Root | None = None
     result_axis: int | None = None
+    element: tuple[str, ...] = ()
+    dot: Dot | None = None
     access: tuple[stride_kinds.Order | None, tuple[str, ...]] | None = None
     node: cst.CSTNode | None = None
 
@@ -121,8 +124,8 @@ def opaque() -> Value:
     return Value(Kind.OBJECT)
 
 
-def dtype(text: str) -> Value:
-    return Value(Kind.DTYPE, known=text)
+def dtype(text: str, element: tuple[str, ...] = ()) -> Value:
+    return Value(Kind.DTYPE, known=text, element=element)
 
 
 class Refusal(Exception):

@@ -49,7 +49,7 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
     """
     options = options or ConvertOptions()
     module = SourceModule(text, path)
-    writer = ModuleWriter(module, options.triton, options.kernels)
+    writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
     output = rewrite(writer)
     outcomes = []

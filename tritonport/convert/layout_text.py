@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
-from tritonport.layouts.terms import Root, Slice, Term, normal
+from tritonport.layouts.terms import Dot, Root, Slice, Term, normal
 
 
 def term_text(term: Term, names: dict[Root, str], gl: str) -> str:
@@ -31,6 +31,22 @@ def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[st
     return list(found)
 
 
+def _dot_layout(
+    root: Root, dot: Dot, shape: str, integers: set[str], parameters: set[str], gl: str, used: set[str]
+) -> str:
+    used.add("mma_layout")
+    typed = [text for text in dot.element if text not in parameters]
+    if typed:
+        element = typed[0].replace("gl.", f"{gl}.", 1) if typed[0].startswith("gl.") else typed[0]
+    else:
+        likely = [text for text in dot.element if text not in integers] or list(dot.element)
+        element = f"{likely[0]}.dtype.element_ty"
+    if dot.precision == "F32_PRECISION":
+        used.add("F32_PRECISION")
+    chained = ", chained=True" if root.chained else ""
+    return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chained})"
+
+
 def definitions(
     root: Root, name: str, integers: set[str], parameters: set[str], gl: str, used: set[str], names: Names, width: int
 ) -> list[tuple[str, str]]:
@@ -39,6 +55,8 @@ def definitions(
     What depends on run-time strides, or makes the line longer than `width`, has a line of its own.
     """
     shape = ", ".join(size.text if size is not None else "1" for size in root.shape)
+    if root.dot is not None:
+        return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
     pointers = pointers_of(root, integers, parameters)
     used.add("coalesced")
     order = order_text(root, used)

@@ -55,10 +55,13 @@ class Analysed:
 class ModuleWriter:
     """Converts the kernels of one file that can be converted; `left` says why the others cannot."""
 
-    def __init__(self, module: SourceModule, triton: str, wanted: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, module: SourceModule, triton: str, wanted: frozenset[str] | None = None, target: str = "sm_90"
+    ) -> None:
         load_recipes()
         self.module = module
         self.triton = triton
+        self.target = target
         self.config = module.tree.config_for_parsing
         self.taken = _module_names(module)
         self.gluon = self._alias("triton.experimental.gluon", "gluon")
@@ -286,11 +289,11 @@ class ModuleWriter:
         defined = {
             statement.name.value: self.module.tree.code_for_node(statement).strip()
             for statement in self.module.tree.body
-            if isinstance(statement, cst.FunctionDef) and statement.name.value in available()
+            if isinstance(statement, cst.FunctionDef) and statement.name.value in available(self.target)
         }
         renamed = {}
-        for name in available() & names:
-            if defined.get(name) == render(name, self.gluon, self.gl, {}).strip():
+        for name in available(self.target) & names:
+            if defined.get(name) == render(name, self.gluon, self.gl, {}, self.target).strip():
                 continue
             if name in defined or name in self.taken or self._is_bound(name):
                 fresh, number = f"gl_{name}", 2

@@ -38,6 +38,12 @@ def name_layouts(roots: list[Root], names: Names) -> dict[Root, str]:
         return {roots[0]: names.fresh("layout")}
     found: dict[Root, str] = {}
     for root in roots:
+        if root.dot is not None:
+            found[root] = names.fresh("acc_layout" if len(root.shape) and "acc_layout" not in found.values() else "dot_layout")
+            continue
+        if root.dot is not None:
+            found[root] = names.fresh("acc_layout" if "acc_layout" not in found.values() else "dot_layout")
+            continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
         taken = set(found.values())
         candidates = [f"{stem(pointer)}_layout" for pointer in pointers]

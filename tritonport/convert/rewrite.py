@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.convert.module import ModuleWriter
-from tritonport.convert.snippets import available, render, with_dependencies
+from tritonport.convert.snippets import available, render, snippet, with_dependencies
 from tritonport.source.module import Kernel, dotted
 from tritonport.source.walk import children, walk
 
@@ -130,8 +130,10 @@ def _with_imports(
         header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal, {range_}"))
         lines[0] = lines[0].with_changes(leading_lines=[header])
     start = place if first_kernel is None else first_kernel
-    body[start:start] = _snippet_statements(writer, body)
-    body[place:place] = lines
+    functions, imports = _snippet_statements(writer, body)
+    present = {writer.module.tree.code_for_node(statement).strip() for statement in body if isinstance(statement, cst.SimpleStatementLine)}
+    body[start:start] = functions
+    body[place:place] = [*lines, *(line for line in imports if writer.module.tree.code_for_node(line).strip() not in present)]
     return _without_unused(body)
 
 
@@ -168,22 +170,31 @@ def _holds(statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.Fu
     return False
 
 
-def _snippet_statements(writer: ModuleWriter, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+def _snippet_statements(
+    writer: ModuleWriter, body: Sequence[cst.BaseStatement]
+) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:
+    """The emitted functions the file does not have yet, and the imports they need."""
     statements: list[cst.BaseStatement] = []
+    imports: dict[str, None] = {}
     present = {
         statement.name.value: writer.module.tree.code_for_node(statement).strip()
         for statement in body
-        if isinstance(statement, cst.FunctionDef) and statement.name.value in available()
+        if isinstance(statement, cst.FunctionDef) and statement.name.value in available(writer.target)
     }
-    for name in with_dependencies(writer.snippets):
-        text = render(name, writer.gluon, writer.gl, writer.renamed_snippets)
+    for name in with_dependencies(writer.snippets, writer.target):
+        text = render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target)
         if present.get(writer.renamed_snippets.get(name, name)) == text.strip():
             continue
         parsed = cst.parse_module(text, writer.config)
         for statement in parsed.body:
-            assert isinstance(statement, cst.FunctionDef)
-            statements.append(_spaced(statement))
-    return statements
+            if isinstance(statement, cst.FunctionDef):
+                statements.append(_spaced(statement))
+            else:
+                above = [line for line in parsed.header if line.comment is not None]
+                statements.append(statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *above]))
+        for line in snippet(name, writer.target)[0]:
+            imports.setdefault(line)
+    return statements, [cst.parse_statement(line + "\n", writer.config) for line in imports]
 
 
 def _without_unused(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:

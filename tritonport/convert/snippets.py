@@ -1,39 +1,62 @@
-"""The small functions a port brings along, each written into the output once: `coalesced`, `unit`, and those of recipes."""
+"""The small functions a port brings along, each written into the output once: `coalesced`, `unit`, and those of recipes.
+
+They stand in `rules/emitted/`, one to a file; a folder named after an architecture holds what is different there.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 from tritonport.rules_data import rules_dir
 
 
-@cache
-def snippet(name: str) -> str:
-    """The source of one emitted function, as it stands in `rules/emitted/`."""
-    return (rules_dir() / "emitted" / f"{name}.py").read_text(encoding="utf-8").strip() + "\n"
+def family(target: str) -> str:
+    """The folder of an architecture: Hopper has its own tensor core instructions, the others here share mma.sync."""
+    return "sm_90" if target.startswith("sm_90") else "sm_80"
 
 
 @cache
-def available() -> frozenset[str]:
-    return frozenset(path.stem for path in (rules_dir() / "emitted").glob("*.py"))
+def _files(target: str) -> dict[str, Path]:
+    root = rules_dir() / "emitted"
+    generic = {path.stem: path for path in root.glob("*.py")}
+    return generic | {path.stem: path for path in (root / family(target)).glob("*.py")}
 
 
-def _code(name: str) -> str:
-    """The source without its docstring."""
-    return re.sub(r'''"""[\s\S]*?"""''', "", snippet(name))
+@cache
+def snippet(name: str, target: str) -> tuple[tuple[str, ...], str]:
+    """The import lines and the source of one emitted function for an architecture."""
+    text = _files(target)[name].read_text(encoding="utf-8").strip() + "\n"
+    imports = tuple(line for line in text.splitlines() if line.startswith(("import ", "from ")))
+    body = "\n".join(line for line in text.splitlines() if line not in imports).strip() + "\n"
+    return imports, body
 
 
-def with_dependencies(names: set[str]) -> list[str]:
+def available(target: str) -> frozenset[str]:
+    return frozenset(_files(target))
+
+
+@cache
+def _calls(name: str, target: str) -> tuple[str, ...]:
+    """The other emitted functions that one refers to."""
+    code = re.sub(r'''"""[\s\S]*?"""|#.*''', "", snippet(name, target)[1])
+    return tuple(
+        other
+        for other in sorted(available(target) - {name})
+        if re.search(rf"(?<!def )(?<![.\w]){other}\b(?=[(,)])", code)
+    )
+
+
+def with_dependencies(names: set[str], target: str) -> list[str]:
     """The functions and those they call, callees first."""
     ordered: list[str] = []
 
     def visit(name: str) -> None:
         if name in ordered:
             return
-        for other in sorted(available() - {name}):
-            if re.search(rf"(?<!def )\b{other}\b(?=[(,])", _code(name)):
-                visit(other)
+        for other in _calls(name, target):
+            visit(other)
         ordered.append(name)
 
     order = ["unit", "element_bits", "coalesced"]
@@ -42,9 +65,9 @@ def with_dependencies(names: set[str]) -> list[str]:
     return ordered
 
 
-def render(name: str, gluon: str, gl: str, renamed: dict[str, str]) -> str:
+def render(name: str, gluon: str, gl: str, renamed: dict[str, str], target: str) -> str:
     """The source under the file's own names for Gluon, and a fresh name where the file already uses one."""
-    text = snippet(name)
+    text = snippet(name, target)[1]
     text = re.sub(r"^@gluon\.", f"@{gluon}.", text, flags=re.MULTILINE)
     text = re.sub(r"\bgl\.", f"{gl}.", text)
     return rename(text, renamed)
@@ -53,5 +76,5 @@ def render(name: str, gluon: str, gl: str, renamed: dict[str, str]) -> str:
 def rename(text: str, renamed: dict[str, str]) -> str:
     """Calls of, and references to, emitted functions under the names they have in one file."""
     for old, new in renamed.items():
-        text = re.sub(rf"(?<![.\w]){old}\b(?=[(,])", new, text)
+        text = re.sub(rf"(?<![.\w]){old}\b(?=[(,)]| =)", new, text)
     return text

@@ -114,7 +114,7 @@ def _focus(value: Value, position: int) -> Root:
         for operand in value.operands:
             if operand.value.is_tensor:
                 shape = operand.value.shape
-    root = Root(len(shape), shape, whole=value.op == "scan")
+    root = Root(len(shape), shape, whole=value.op == "scan", dot=value.dot)
     if value.access is not None:
         order, pointers = value.access
         root.order = order
@@ -130,6 +130,7 @@ def solve(frames: list[Frame]) -> None:
     for position, value in enumerate(values):
         if needs_layout(value) and not value.cheap:
             value.focus = _focus(value, position)
+    _mark_chains(values)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None:
@@ -181,6 +182,29 @@ def _demote(value: Value, want: Term) -> None:
     for operand in value.operands:
         if operand.value.is_tensor:
             _demote(operand.value, wanted(operand, want))
+
+
+def _mark_chains(values: list[Value]) -> None:
+    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the tile."""
+    users: dict[int, list[Value]] = {}
+    for value in values:
+        if value.op != "phi":
+            for operand in value.operands:
+                users.setdefault(id(operand.value), []).append(value)
+    for value in values:
+        if value.dot is None or value.focus is None:
+            continue
+        seen: set[int] = set()
+        work = list(users.get(id(value), []))
+        while work:
+            user = work.pop()
+            if id(user) in seen or user.depth != value.depth:
+                continue
+            seen.add(id(user))
+            if user.dot is not None:
+                value.focus.chained = True
+                break
+            work += users.get(id(user), [])
 
 
 def merge_equal(roots: list[Root]) -> None:

@@ -31,8 +31,22 @@ class Root:
     shape: tuple[Dim | None, ...] = ()
     order: Order | None = None
     accesses: list["Access"] = field(default_factory=list)
+    dot: "Dot | None" = None
+    chained: bool = False
     bound: "Term | None" = None
     whole: bool = False
+
+
+@dataclass(frozen=True)
+class Dot:
+    """What the layout of a dot's result depends on: the size it sums over, the operands' type, and the precision.
+
+    `element` is the operands' type as source text or the pointer arguments it is read through; `precision` is source text.
+    """
+
+    k: Dim
+    element: tuple[str, ...]
+    precision: str
 
 
 @dataclass(frozen=True)
@@ -126,7 +140,7 @@ def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
         return None
     if left.whole:
         return None
-    if left.rank > 1 and left.order is not None:
+    if left.dot is not None or (left.rank > 1 and left.order is not None):
         # A tile with its own place in memory is not read or written through a slice of a larger one: the elements that a
         # slice repeats would cost more than one conversion.
         return None
@@ -138,6 +152,9 @@ def _compatible(left: Root, right: Root) -> bool:
     if any(a != b and not a.is_one and not b.is_one for a, b in zip(left.shape, right.shape, strict=False) if a is not None and b is not None):
         # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
         return False
+    if left.dot is not None or right.dot is not None:
+        # Tensor cores and memory want different layouts; two dots share one where they are alike.
+        return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
     if left.rank == 1 or first is None or second is None or first == second:
         return True
     return not (first.contiguous and second.contiguous)
@@ -158,6 +175,8 @@ def unify(left: Term, right: Term) -> bool:
         if isinstance(term, Root):
             term.shape = _join_shapes(term.shape, root.shape)
             term.order = _preferred(term.order, root.order)
+            term.dot = term.dot or root.dot
+            term.chained |= root.chained
             term.accesses.extend(root.accesses)
             term.whole |= root.whole
         root.bound = term

@@ -1,0 +1,7 @@
+@gluon.jit
+def dot_exact(a, b, acc):
+    """acc + a @ b by fused multiply-adds in the type of the accumulator, without tensor cores."""
+    layout: gl.constexpr = acc.type.layout
+    a_layout: gl.constexpr = gl.DotOperandLayout(0, layout, 0)
+    b_layout: gl.constexpr = gl.DotOperandLayout(1, layout, 0)
+    return gl.dot_fma(gl.convert_layout(a, a_layout), gl.convert_layout(b, b_layout), acc)

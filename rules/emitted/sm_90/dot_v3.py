@@ -1,0 +1,20 @@
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
+
+
+@gluon.jit
+def dot_v3(a, b, acc, use_acc: gl.constexpr):
+    """a @ b (+ acc) with Hopper's warpgroup instructions; the left operand stays in registers where a dot left it there."""
+    layout: gl.constexpr = acc.type.layout
+    if is_mma(a.type.layout):
+        b_smem = operand_smem(b, 1)
+        a_layout: gl.constexpr = gl.DotOperandLayout(0, layout, operand_width(a.dtype))
+        a_regs = gl.convert_layout(a, a_layout)
+        # The tensor cores read shared memory through the async proxy: order the stores before them.
+        fence_async_shared()
+        return warpgroup_mma(a_regs, b_smem, acc, use_acc=use_acc)
+    else:
+        a_smem = operand_smem(a, 0)
+        b_smem = operand_smem(b, 1)
+        # The tensor cores read shared memory through the async proxy: order the stores before them.
+        fence_async_shared()
+        return warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc)

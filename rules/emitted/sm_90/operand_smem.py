@@ -1,0 +1,5 @@
+@gluon.jit
+def operand_smem(x, index: gl.constexpr):
+    """A tile in shared memory, where a warpgroup instruction reads it from."""
+    layout: gl.constexpr = operand_smem_layout(x.type.layout, x.shape, x.dtype, index)
+    return gl.allocate_shared_memory(x.dtype, x.shape, layout, x)

@@ -1,0 +1,80 @@
+"""What `tl.dot` means: shapes, operands, and the precision it is asked for.
+
+Sources: `triton/language/semantic.py` (`dot`) for defaults and accumulator types; DESIGN section 5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tritonport.analysis import strides
+from tritonport.analysis.operations import Call, operation, tensor
+from tritonport.analysis.shapes import padding
+from tritonport.analysis.values import Kind, Operand, Refusal, Value
+from tritonport.layouts.terms import Dot, Root
+
+if TYPE_CHECKING:
+    from tritonport.analysis.expressions import Expressions
+
+DEFAULT = "F32_PRECISION"
+"""Names the module-level constant that holds TRITON_F32_DEFAULT in the output."""
+PRECISIONS = ("tf32", "ieee")
+
+
+def precision_of(call: Call) -> str:
+    """The precision of float32 operands as source text; refuses what the output cannot say exactly (TP103)."""
+    given = call.value("input_precision")
+    if given is not None:
+        if isinstance(given.known, str):
+            if given.known not in PRECISIONS:
+                raise Refusal("TP103", f"input_precision={given.known!r} of tl.dot is not converted by this version", call.node)
+            return f'"{given.known}"'
+        if given.kind is Kind.CONSTEXPR and given.dim is not None:
+            return given.dim.text
+        raise Refusal("TP201", "input_precision= of tl.dot is not a compile-time value of this file", call.node)
+    allow = call.value("allow_tf32")
+    if allow is None:
+        return DEFAULT
+    if isinstance(allow.known, (bool, int)):
+        return '"tf32"' if allow.known else '"ieee"'
+    if allow.kind is Kind.CONSTEXPR and allow.dim is not None:
+        return f'"tf32" if {allow.dim.text} else "ieee"'
+    raise Refusal("TP201", "allow_tf32= of tl.dot is not a compile-time value of this file", call.node)
+
+
+@operation("dot")
+def dot(interpreter: "Expressions", call: Call) -> Value:
+    left, right = call.arguments["input"], call.arguments["other"]
+    if not left[1].is_tensor or not right[1].is_tensor or left[1].rank != right[1].rank or left[1].rank not in (2, 3):
+        raise Refusal("TP203", "tl.dot of something else than two tiles", call.node)
+    if call.value("max_num_imprecise_acc") is not None:
+        raise Refusal("TP103", "max_num_imprecise_acc= of tl.dot is not converted by this version", call.node)
+    element = left[1].element or right[1].element
+    if not element:
+        raise Refusal("TP201", "the element type of tl.dot's operands is not known from this file", call.node)
+    shape = left[1].shape[:-1] + right[1].shape[-1:]
+    operands = [
+        Operand(expression, value, separate=Root(value.rank, value.shape)) for expression, value in (left, right)
+    ]
+    acc = call.arguments.get("acc")
+    if acc is not None and acc[1].is_tensor:
+        operands.append(Operand(acc[0], acc[1], padding(acc[1].rank, len(shape))))
+    return tensor(
+        call,
+        interpreter,
+        "dot",
+        shape,
+        operands,
+        strides=(strides.UNKNOWN,) * len(shape),
+        dot=Dot(left[1].shape[-1], element, precision_of(call)),
+        element=accumulator(call),
+    )
+
+
+def accumulator(call: Call) -> tuple[str, ...]:
+    """The type of the result, where the call names it or its accumulator has one."""
+    given = call.value("out_dtype")
+    if given is not None and given.element:
+        return given.element
+    acc = call.value("acc")
+    return acc.element if acc is not None and acc.is_tensor else ("gl.float32",)
