@@ -13,6 +13,7 @@ from tritonport.analysis.calls import language_entry, libdevice_name
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import Interpreter, assigned_names
+from tritonport.analysis.signatures import signature
 from tritonport.analysis.values import Refusal
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
@@ -338,19 +339,29 @@ class ModuleWriter:
     def iterator(self, writer: FunctionWriter, node: cst.Call) -> cst.BaseExpression:
         """`tl.range` is `range` unless it carries hints, which only Triton's own pipeliner reads: those stay, and are said."""
         arguments = [argument.with_changes(value=writer.emit(argument.value)) for argument in node.args]
-        names = self.module.qualified_names(node.func)
-        entry = next((language_entry(name) for name in names if name.startswith("triton.language")), None)
+        qualified = self.module.qualified_names(node.func)
+        entry = next((language_entry(name) for name in qualified if name.startswith("triton.language")), None)
         if entry is None or entry.short != "range":
             return node.with_changes(func=self.language_name(node.func), args=arguments)
-        hints = [argument for argument in node.args if argument.keyword is not None and argument.keyword.value not in _BOUNDS]
+        names = signature(entry.name).names
+        by_place = zip(names, [argument for argument in node.args if argument.keyword is None], strict=False)
+        hints = [f"{name}={self._source(argument.value)}" for name, argument in by_place if name not in _BOUNDS]
+        for argument in node.args:
+            if argument.keyword is not None and argument.keyword.value not in _BOUNDS:
+                hints.append(f"{argument.keyword.value}={self._source(argument.value)}")
         if hints:
-            said = ", ".join(self.module.tree.code_for_node(hint).strip().rstrip(",") for hint in hints)
+            said = ", ".join(hints)
             writer.note("TP106", f"{said} {'is a hint' if len(hints) == 1 else 'are hints'} that Gluon does not act on", node)
             return node.with_changes(args=arguments)
         ordered: list[cst.Arg] = []
         by_name = {argument.keyword.value: argument for argument in arguments if argument.keyword is not None}
         if by_name:
             ordered = [argument for argument in arguments if argument.keyword is None]
+            if "step" in by_name and "arg2" not in by_name and len(ordered) + ("arg1" in by_name) == 1:
+                # `tl.range(n, step=2)` starts at 0: the one bound is the end.
+                by_name["arg2"] = by_name.pop("arg1") if not ordered else ordered.pop()
+                ordered.append(cst.Arg(cst.Integer("0")))
+                arguments.append(ordered[0])
             for name in _BOUNDS[len(ordered) :]:
                 if name in by_name:
                     ordered.append(by_name[name].with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
@@ -358,6 +369,9 @@ class ModuleWriter:
                 return node.with_changes(args=arguments)
             arguments = _comma_separated(ordered)
         return node.with_changes(func=cst.Name("range"), args=arguments)
+
+    def _source(self, node: cst.CSTNode) -> str:
+        return self.module.tree.code_for_node(node)
 
     # -- local compile-time names in layouts
 
