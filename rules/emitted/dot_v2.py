@@ -8,7 +8,7 @@ def dot_v2(a, b, acc, precision: gl.constexpr):
     k_width: gl.constexpr = operand_width(a.dtype)
     a_layout: gl.constexpr = gl.DotOperandLayout(0, layout, k_width)
     b_layout: gl.constexpr = gl.DotOperandLayout(1, layout, k_width)
-    if is_mma(a.type.layout):
+    if in_registers(a):
         b_smem = staged(b, 1)
         return mma_v2(gl.convert_layout(a, a_layout), b_smem.load(b_layout), acc, input_precision=precision)
     else:

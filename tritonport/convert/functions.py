@@ -18,6 +18,7 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import term_text
+from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
 from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.wants import Want, key
@@ -232,6 +233,9 @@ class FunctionWriter(ExpressionWriter):
             self.layouts = name_layouts(roots, self.names)
         numbered = list(self.layouts)
         for web in self.webs.all():
+            for wanted, (index, focus, name) in web.staged.items():
+                web.staged[wanted] = (index, focus, self.names.fresh(name))
+        for web in self.webs.all():
             if len(web.copies) < 2 and not (web.expensive and web.copies):
                 continue
             terms = [next(term for term in want if term is not None) for want, _ in web.copies.values()]
@@ -272,6 +276,24 @@ class FunctionWriter(ExpressionWriter):
             return node.with_changes(value=web.copies[key(want)][1])
         return self.coerce(node, bound, want)
 
+    def staged_operand(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression | None:
+        """An operand of a dot that does not change in the loop around it: it is put in shared memory once, before the loop."""
+        if not isinstance(node, cst.Name):
+            return None
+        definitions = [frame.reads.get(node) for frame in self.frames]
+        found = next((definition for definition in definitions if definition is not None), None)
+        if found is None or not self._can_hoist(definitions):
+            return None
+        web = self.webs.of_definition(found)
+        if not web.expensive or not web.is_tensor:
+            return None
+        wanted = (index, *key(focus))
+        if wanted not in web.staged:
+            web.staged[wanted] = (index, focus, f"{web.name}_smem")
+            self.changed = True
+            self.layout_text(focus)
+        return cst.Name(web.staged[wanted][2])
+
     def _can_hoist(self, definitions: Sequence[Definition | None]) -> bool:
         """A value made outside of the loop that uses it is converted where it is made, once."""
         found = [definition for definition in definitions if definition is not None]
@@ -287,11 +309,12 @@ class FunctionWriter(ExpressionWriter):
             return body.with_changes(body=small)
         assert isinstance(body, cst.IndentedBlock)
         written: list[cst.BaseStatement] = []
+        lines = sink_loads(body.body, self.frames) if self.depth else body.body
         if not self.final:
-            for line in reversed(body.body):
+            for line in reversed(lines):
                 self._statement(line)
             return body
-        for line in body.body:
+        for line in lines:
             written += self._statement(line)
         return body.with_changes(body=written)
 
@@ -436,6 +459,11 @@ class FunctionWriter(ExpressionWriter):
                 "convert_layout", [cst.Name(target.value), cst.parse_expression(self.layout_text(want))]
             )
             written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], value))
+        for index, focus, name in web.staged.values():
+            arguments = [cst.Name(target.value), cst.Integer(str(index)), cst.parse_expression(self.layout_text(focus))]
+            call = self.module.snippet_call("dot_operand", [cst.Arg(argument) for argument in arguments])
+            call = call.with_changes(args=self.module.separated(call.args))
+            written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], call))
         return written
 
     def _unpack(self, small: cst.Assign, target: cst.Tuple | cst.List) -> list[cst.BaseSmallStatement]:

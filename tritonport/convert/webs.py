@@ -59,6 +59,9 @@ class Web:
         chosen = max(candidates, key=lambda definition: (definition.how == "phi", definition.depth))
         return chosen.value.term
 
+    staged: dict[tuple[object, ...], tuple[int, Want, str]] = field(default_factory=dict)
+    """Per operand index and layout of a dot's result, the name of the operand that is put in shared memory once."""
+
     def ask(self, want: Want) -> bool:
         """Ask for a copy in a layout; True where it is new."""
         wanted = key(want)

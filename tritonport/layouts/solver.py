@@ -29,10 +29,10 @@ class Edge:
     position: int
 
     @property
-    def cost(self) -> tuple[int, int, int]:
+    def cost(self) -> tuple[int, int, int, int]:
         depth = min(self.producer.depth, self.consumer.depth)
         extent = sum(not size.is_one for size in self.producer.shape)
-        return (-depth, -extent, self.position)
+        return (-depth, -extent, -self.producer.rank, self.position)
 
 
 def wrap(path: tuple[int, ...], term: Term) -> Term:
@@ -203,6 +203,8 @@ def _mark_chains(values: list[Value]) -> None:
             seen.add(id(user))
             if user.dot is not None:
                 value.focus.chained = True
+                if user.focus is not None:
+                    user.focus.follows = True
                 break
             work += users.get(id(user), [])
 

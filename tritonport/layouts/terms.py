@@ -33,6 +33,7 @@ class Root:
     accesses: list["Access"] = field(default_factory=list)
     dot: "Dot | None" = None
     chained: bool = False
+    follows: bool = False
     bound: "Term | None" = None
     whole: bool = False
 
@@ -177,6 +178,7 @@ def unify(left: Term, right: Term) -> bool:
             term.order = _preferred(term.order, root.order)
             term.dot = term.dot or root.dot
             term.chained |= root.chained
+            term.follows |= root.follows
             term.accesses.extend(root.accesses)
             term.whole |= root.whole
         root.bound = term

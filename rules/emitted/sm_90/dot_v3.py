@@ -5,7 +5,7 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 def dot_v3(a, b, acc, use_acc: gl.constexpr):
     """a @ b (+ acc) with Hopper's warpgroup instructions; the left operand stays in registers where a dot left it there."""
     layout: gl.constexpr = acc.type.layout
-    if is_mma(a.type.layout):
+    if in_registers(a):
         b_smem = operand_smem(b, 1)
         a_layout: gl.constexpr = gl.DotOperandLayout(0, layout, operand_width(a.dtype))
         a_regs = gl.convert_layout(a, a_layout)

@@ -1,5 +1,5 @@
 @gluon.constexpr_function
-def mma_layout(shape, k, dtype, num_warps, precision, chained=False):
+def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=False):
     """The layout of a dot's result for the widest instruction that fits and keeps its precision.
 
     The warps of a warpgroup instruction tile M while it lasts, all of it in a chain of dots.
@@ -15,4 +15,4 @@ def mma_layout(shape, k, dtype, num_warps, precision, chained=False):
         return gl.NVMMADistributedLayout([3, 0], warps, [16, width, 256 // dtype.primitive_bitwidth])
     if dtype == gl.float64 or (dtype == gl.float32 and precision == "ieee"):
         return fma_layout(shape, num_warps)
-    return mma_v2_layout(shape, num_warps, chained)
+    return mma_v2_layout(shape, num_warps, chained, follows)

@@ -1,5 +1,8 @@
 @gluon.jit
 def operand_smem(x, index: gl.constexpr):
-    """A tile in shared memory, where a warpgroup instruction reads it from."""
-    layout: gl.constexpr = operand_smem_layout(x.type.layout, x.shape, x.dtype, index)
-    return gl.allocate_shared_memory(x.dtype, x.shape, layout, x)
+    """An operand in shared memory, where a warpgroup instruction reads it from."""
+    if is_shared(x):
+        return x
+    else:
+        layout: gl.constexpr = operand_smem_layout(x.type.layout, x.shape, x.dtype, index)
+        return gl.allocate_shared_memory(x.dtype, x.shape, layout, x)

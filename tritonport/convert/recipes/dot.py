@@ -38,8 +38,10 @@ def written_dot(
     """`dot(a, b, acc)`, or `dot_new(a, b, layout)` where the dot starts from nothing."""
     value = next(found for found in values if found is not None)
     assert value.dot is not None
-    a = plain(writer.operand(bound["input"], values, focus))
-    b = plain(writer.operand(bound["other"], values, focus))
+    a, b = (
+        plain(writer.staged_operand(bound[name], index, focus) or writer.operand(bound[name], values, focus))
+        for index, name in enumerate(("input", "other"))
+    )
     default = value.dot.precision == DEFAULT
     precision = plain(cst.parse_expression(value.dot.precision))
     if accumulator is not None:
