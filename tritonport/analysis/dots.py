@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "F32_PRECISION"
 """Names the module-level constant that holds TRITON_F32_DEFAULT in the output."""
-PRECISIONS = ("tf32", "ieee")
+PRECISIONS = ("tf32", "tf32x3", "ieee")
 
 
 def precision_of(call: Call) -> str:
@@ -77,4 +77,9 @@ def accumulator(call: Call) -> tuple[str, ...]:
     if given is not None and given.element:
         return given.element
     acc = call.value("acc")
-    return acc.element if acc is not None and acc.is_tensor else ("gl.float32",)
+    if acc is not None and acc.is_tensor:
+        return acc.element
+    operands = call.arguments["input"][1].element
+    if operands in (("gl.int8",), ("gl.uint8",)):
+        return ("gl.int32",)
+    return ("gl.float64",) if operands == ("gl.float64",) else ("gl.float32",)

@@ -98,6 +98,13 @@ class ExpressionWriter:
         self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None
     ) -> cst.BaseExpression:
         if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, cst.Add):
+                from tritonport.convert.recipes.dot import added_dot
+
+                for acc, call in ((node.left, node.right), (node.right, node.left)):
+                    combined = added_dot(self, values, acc, call, focus)
+                    if combined is not None:
+                        return combined
             return node.with_changes(
                 left=self.operand(node.left, values, focus), right=self.operand(node.right, values, focus)
             )
@@ -223,6 +230,10 @@ class ExpressionWriter:
 
     def entry(self, name: str) -> ApiEntry:
         return load_api()[f"tl.{name}"]
+
+    def operations(self, node: cst.Call) -> set[str]:
+        """The operations a call means in the frames that reach it."""
+        return {frame.operations[node] for frame in self.frames if node in frame.operations}
 
     def operation_name(self, node: cst.Call) -> str:
         """The operation a call means, under its short name: "sum" for `x.sum()`."""

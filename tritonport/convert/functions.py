@@ -48,7 +48,7 @@ class FunctionWriter(ExpressionWriter):
         self.is_entry = frames[0].caller is None
         self.names = Names(_all_names(kernel.node) | module.taken)
         self.layouts: dict[Root, str] = {}
-        self.slots: list[tuple[str, list[Root | None]]] = []
+        self.slots: list[tuple[str, list[Term | None]]] = []
         self.argument_layouts: dict[str, str] = {}
         self.final = False
         self.notes: list[Diagnostic] = []
@@ -116,25 +116,32 @@ class FunctionWriter(ExpressionWriter):
         return self._slot_text(want)
 
     def _slot_text(self, want: Want) -> str:
+        """A layout in a helper: that of an argument, or of a parameter of its own; the axes all calls slice stay written out."""
         terms = [normal(term) if term is not None else None for term in want]
-        paths = {_axes(term) for term in terms if term is not None}
-        if len(paths) != 1:
-            raise Inconsistent
-        roots = [root_of(term) if term is not None else None for term in terms]
-        parameter = self._parameter_layout(roots)
-        text = self._slot(roots) if parameter is None else self._local_layout(parameter)
-        for axis in reversed(paths.pop()):
+        axes: list[int] = []
+        while True:
+            parameter = self._parameter_layout(terms)
+            if parameter is not None:
+                text = self._local_layout(parameter)
+                break
+            slices = [term for term in terms if isinstance(term, Slice)]
+            if len(slices) < sum(term is not None for term in terms) or len({term.axis for term in slices}) > 1:
+                text = self._slot(terms)
+                break
+            axes.append(slices[0].axis)
+            terms = [normal(term.parent) if isinstance(term, Slice) else None for term in terms]
+        for axis in reversed(axes):
             text = f"{self.module.gl}.SliceLayout({axis}, {text})"
         return text
 
-    def _parameter_layout(self, roots: list[Root | None]) -> str | None:
+    def _parameter_layout(self, terms: list[Term | None]) -> str | None:
         """`x.type.layout` where a tensor argument has that very layout."""
         for parameter in self.kernel.parameters:
-            terms = []
+            have = []
             for frame in self.frames:
                 value = frame.parameters[parameter.name].value
-                terms.append(normal(value.term) if value.is_tensor and value.focus is not None else None)
-            if all(root is None or term is root for term, root in zip(terms, roots, strict=True)) and any(terms):
+                have.append(normal(value.term) if value.is_tensor and value.focus is not None else None)
+            if all(term is None or term == other for term, other in zip(terms, have, strict=True)) and any(have):
                 return parameter.name
         return None
 
@@ -146,15 +153,15 @@ class FunctionWriter(ExpressionWriter):
             self.changed = True
         return self.argument_layouts[parameter]
 
-    def _slot(self, roots: list[Root | None]) -> str:
+    def _slot(self, terms: list[Term | None]) -> str:
         for name, known in self.slots:
-            if all(a is None or b is None or a is b for a, b in zip(known, roots, strict=True)):
-                for index, root in enumerate(roots):
-                    known[index] = known[index] or root
+            if all(a is None or b is None or a == b for a, b in zip(known, terms, strict=True)):
+                for index, term in enumerate(terms):
+                    known[index] = known[index] or term
                 return name
         wanted = "layout" if not self.slots else f"layout_{len(self.slots) + 1}"
         name = self.names.fresh(wanted)
-        self.slots.append((name, list(roots)))
+        self.slots.append((name, list(terms)))
         self.changed = True
         return name
 
@@ -230,7 +237,7 @@ class FunctionWriter(ExpressionWriter):
     def _name_copies(self) -> None:
         if self.is_entry:
             roots = sorted(self.layouts, key=lambda root: root.accesses[0].position if root.accesses else 1 << 30)
-            self.layouts = name_layouts(roots, self.names)
+            self.layouts = name_layouts(roots, self.names, self._labels())
         numbered = list(self.layouts)
         for web in self.webs.all():
             for wanted, (index, focus, name) in web.staged.items():
@@ -250,6 +257,15 @@ class FunctionWriter(ExpressionWriter):
                 term = next(term for term in want if term is not None)
                 label = suffix(term, self.layouts, others)
                 web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
+
+    def _labels(self) -> dict[Root, str]:
+        """Per layout, the first variable of the kernel that has it."""
+        found: dict[Root, str] = {}
+        for definition in self.frames[0].targets.values():
+            value = definition.value
+            if value.is_tensor and value.focus is not None and isinstance(normal(value.term), Root):
+                found.setdefault(root_of(value.term), definition.name)
+        return found
 
     def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
         definition = next(found for found in definitions if found is not None)
@@ -532,6 +548,13 @@ class FunctionWriter(ExpressionWriter):
         written: list[cst.BaseSmallStatement] = []
         for want, name in self._copies(target):
             focus = self.focus(values, want)
+            if isinstance(small.operator, cst.AddAssign):
+                from tritonport.convert.recipes.dot import added_dot
+
+                combined_dot = added_dot(self, values, target, small.value, focus)
+                if combined_dot is not None:
+                    written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], combined_dot))
+                    continue
             left = self.operand(target, values, focus)
             right = self.operand(small.value, values, focus)
             result = tuple(

@@ -68,7 +68,9 @@ def definitions(
             bits = f"{gl}.{dtypes[0].removeprefix('gl.')}.primitive_bitwidth"
         else:
             used.add("element_bits")
-            bits = f"element_bits({', '.join(pointers)})"
+            # A pointer that was cast has no name at the head of the kernel: its type stands for it.
+            typed = [f"{gl}.pointer_type({gl}.{p[3:]})" if p.startswith("gl.") else p for p in pointers]
+            bits = f"element_bits({', '.join(typed)})"
         condition = bits_condition(root, used)
     lines: list[tuple[str, str]] = []
     label = name.removesuffix("layout").rstrip("_")

@@ -32,8 +32,11 @@ class Names:
         return name
 
 
-def name_layouts(roots: list[Root], names: Names) -> dict[Root, str]:
-    """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it."""
+def name_layouts(roots: list[Root], names: Names, labels: dict[Root, str]) -> dict[Root, str]:
+    """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it.
+
+    The layout of a dot's result is named after the first variable in `labels` that holds it.
+    """
     if len(roots) == 1:
         return {roots[0]: names.fresh("layout")}
     found: dict[Root, str] = {}
@@ -42,7 +45,7 @@ def name_layouts(roots: list[Root], names: Names) -> dict[Root, str]:
             found[root] = names.fresh("acc_layout" if len(root.shape) and "acc_layout" not in found.values() else "dot_layout")
             continue
         if root.dot is not None:
-            found[root] = names.fresh("acc_layout" if "acc_layout" not in found.values() else "dot_layout")
+            found[root] = names.fresh(f"{labels.get(root, 'dot')}_layout".lower())
             continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
         taken = set(found.values())

@@ -13,6 +13,7 @@ from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import plain, receiver_of
 from tritonport.convert.wants import Want
+from tritonport.layouts.terms import same
 
 
 @recipe("dot")
@@ -28,6 +29,34 @@ def dot(
     return written_dot(writer, bound, values, focus, accumulator)
 
 
+def added_dot(
+    writer: ExpressionWriter,
+    addition: Sequence[Value | None],
+    accumulator: cst.BaseExpression,
+    call: cst.BaseExpression,
+    focus: Want | None,
+) -> cst.BaseExpression | None:
+    """`acc + tl.dot(a, b)` as `dot(a, b, acc)`: Triton's compiler adds inside the instruction, which rounds otherwise.
+
+    None where the addition is something else: another type, an accumulator already given, no dot.
+    """
+    if focus is None or not isinstance(call, cst.Call) or "dot" not in writer.operations(call):
+        return None
+    values = writer.values(call)
+    value = next((found for found in values if found is not None), None)
+    held = writer.first(accumulator)
+    if value is None or held is None or not held.is_tensor or held.rank != value.rank or held.element != value.element:
+        return None
+    bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
+    if bound.get("acc") is not None or any(
+        found is not None and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
+        for found, result in zip(values, addition, strict=True)
+    ):
+        return None
+    dot_focus = writer.focus(values, None)
+    return written_dot(writer, bound, values, dot_focus, writer.operand(accumulator, addition, focus))
+
+
 def written_dot(
     writer: ExpressionWriter,
     bound: dict[str, cst.BaseExpression],
@@ -38,11 +67,13 @@ def written_dot(
     """`dot(a, b, acc)`, or `dot_new(a, b, layout)` where the dot starts from nothing."""
     value = next(found for found in values if found is not None)
     assert value.dot is not None
-    a, b = (
-        plain(writer.staged_operand(bound[name], index, focus) or writer.operand(bound[name], values, focus))
-        for index, name in enumerate(("input", "other"))
-    )
     default = value.dot.precision == DEFAULT
+    may_stage = default or value.dot.precision == '"tf32"'
+    operands = []
+    for index, name in enumerate(("input", "other")):
+        staged = writer.staged_operand(bound[name], index, focus) if may_stage else None
+        operands.append(plain(staged or writer.operand(bound[name], values, focus)))
+    a, b = operands
     precision = plain(cst.parse_expression(value.dot.precision))
     if accumulator is not None:
         if default:

@@ -1,5 +1,5 @@
 @gluon.jit
-def dot_as(a, b, acc, precision: gl.constexpr, use_acc: gl.constexpr):
+def dot_once(a, b, acc, precision: gl.constexpr, use_acc: gl.constexpr):
     """a @ b + acc in the instructions that acc's layout is made for; float32 at the precision that is named."""
     if is_mma(acc.type.layout):
         return dot_v2(a, b, acc, precision)
