@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+import tritonport.analysis.dots  # noqa: F401  registers the operation
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
-import tritonport.analysis.dots  # noqa: F401  registers the operation
 from tritonport.analysis.operations import OPERATIONS, Call
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from tritonport.analysis.expressions import Expressions
 
 LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.")
-CONSTEXPR_FUNCTIONS = ("triton.next_power_of_2", "triton.cdiv", "triton.language.constexpr", "triton.language.core.constexpr")
+CONSTEXPR_FUNCTIONS = (
+    "triton.next_power_of_2",
+    "triton.cdiv",
+    "triton.language.constexpr",
+    "triton.language.core.constexpr",
+)
 
 
 def libdevice_name(qualified: str) -> str | None:
@@ -55,7 +60,7 @@ class Calls:
         for name in names:
             if libdevice_name(name):
                 return Value(Kind.FUNCTION, function=name)
-            if name.startswith("triton.language.") or name.startswith("triton.experimental.gluon.language."):
+            if name.startswith(("triton.language.", "triton.experimental.gluon.language.")):
                 return self._language_value(name, node)
         for name in names:
             if name in CONSTEXPR_FUNCTIONS or name in ("triton.next_power_of_2", "triton.cdiv"):
@@ -67,7 +72,9 @@ class Calls:
     def _language_value(self, name: str, node: cst.BaseExpression) -> Value:
         entry = language_entry(name)
         if entry is None:
-            if name.count(".") > 2 and (name.split(".")[2] in ("extra", "math", "target_info", "PropagateNan", "random", "core", "standard")):
+            if name.count(".") > 2 and (
+                name.split(".")[2] in ("extra", "math", "target_info", "PropagateNan", "random", "core", "standard")
+            ):
                 return Value(Kind.FUNCTION, function=name)
             owner = language_entry(name.rpartition(".")[0])
             if owner is not None:
@@ -85,7 +92,7 @@ class Calls:
     # -- loops
 
     def iterator_kind(self, node: cst.Call) -> str | None:
-        """"range" or "static_range" for the iterators a kernel may loop over."""
+        """ "range" or "static_range" for the iterators a kernel may loop over."""
         value = self.evaluate(node.func)
         if value.kind is Kind.FUNCTION and isinstance(value.function, str):
             last = value.function.rpartition(".")[2]
@@ -150,7 +157,7 @@ class Calls:
         return self.operation(entry, node, attribute.value)
 
     @property
-    def interpreter(self) -> "Expressions":
+    def interpreter(self) -> Expressions:
         return self  # type: ignore[return-value]
 
     def evaluate(self, node: cst.BaseExpression) -> Value:
@@ -172,9 +179,15 @@ class Calls:
             return self.map(node, entry.short, [*values.values(), *others])
         raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
 
-    def map(self, node: cst.CSTNode, op: str, operands: list[tuple[cst.BaseExpression, Value]], cheap: bool = False) -> Value:
+    def map(
+        self, node: cst.CSTNode, op: str, operands: list[tuple[cst.BaseExpression, Value]], cheap: bool = False
+    ) -> Value:
         """An elementwise operation: a tensor where any operand is one."""
-        kept = [(expression, value) for expression, value in operands if value.kind in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR)]
+        kept = [
+            (expression, value)
+            for expression, value in operands
+            if value.kind in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR)
+        ]
         if any(value.is_tensor for _, value in kept):
             return self.interpreter.elementwise(op, node, kept, cheap=cheap)
         return scalar()
@@ -254,7 +267,8 @@ class Calls:
             return Value(
                 Kind.CONSTEXPR,
                 dim=dims.opaque(
-                    f"{name}({','.join(map(dims.canonical, parts))})", f"{name}({', '.join(part.text for part in parts)})"
+                    f"{name}({','.join(map(dims.canonical, parts))})",
+                    f"{name}({', '.join(part.text for part in parts)})",
                 ),
             )
         return Value(Kind.CONSTEXPR)
@@ -286,7 +300,8 @@ class Calls:
         raise NotImplementedError
 
     def _captured_call(self, node: cst.Call) -> Value:
-        """A function passed into the factory that makes the kernel: taken to compute on its arguments, element by element.
+        """A function passed into the factory that makes the kernel: taken to compute on its arguments, element by
+        element.
 
         Gluon checks that when the kernel compiles: a function that makes tensors of its own has no layout for them.
         """
@@ -308,7 +323,7 @@ class Calls:
         )
 
     def _foreign(self, name: str, node: cst.Call) -> Value:
-        if name.startswith("triton.language") or name.startswith("triton."):
+        if name.startswith(("triton.language", "triton.")):
             raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
         raise Refusal(
             "TP102",
@@ -335,4 +350,4 @@ def language_entry(name: str) -> ApiEntry | None:
     return None
 
 
-__all__ = ["Calls", "MISSING", "language_entry", "libdevice_name", "strides"]
+__all__ = ["MISSING", "Calls", "language_entry", "libdevice_name", "strides"]

@@ -27,7 +27,9 @@ def precision_of(call: Call) -> str:
     if given is not None:
         if isinstance(given.known, str):
             if given.known not in PRECISIONS:
-                raise Refusal("TP103", f"input_precision={given.known!r} of tl.dot is not converted by this version", call.node)
+                raise Refusal(
+                    "TP103", f"input_precision={given.known!r} of tl.dot is not converted by this version", call.node
+                )
             return f'"{given.known}"'
         if given.kind is Kind.CONSTEXPR and given.dim is not None:
             return given.dim.text
@@ -43,7 +45,7 @@ def precision_of(call: Call) -> str:
 
 
 @operation("dot")
-def dot(interpreter: "Expressions", call: Call) -> Value:
+def dot(interpreter: Expressions, call: Call) -> Value:
     left, right = call.arguments["input"], call.arguments["other"]
     if not left[1].is_tensor or not right[1].is_tensor or left[1].rank != right[1].rank or left[1].rank not in (2, 3):
         raise Refusal("TP203", "tl.dot of something else than two tiles", call.node)

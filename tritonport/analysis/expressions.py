@@ -165,9 +165,7 @@ class Expressions(Calls):
             names = self.module.qualified_names(expression.func)
             if any(full.endswith(".constexpr") for full in names) and expression.args:
                 inner = self.module_value(expression.args[0].value)
-                return Value(
-                    Kind.CONSTEXPR, dim=dims.symbol(name), known=inner.known, factor=strides.STRIDED
-                )
+                return Value(Kind.CONSTEXPR, dim=dims.symbol(name), known=inner.known, factor=strides.STRIDED)
             if any(full.startswith("triton.") for full in names):
                 return Value(Kind.CONSTEXPR, dim=dims.symbol(name))
         resolved = self.module.qualified_names(expression)
@@ -227,7 +225,11 @@ class Expressions(Calls):
         return value
 
     def binary(
-        self, op: str, node: cst.CSTNode, left: tuple[cst.BaseExpression, Value], right: tuple[cst.BaseExpression, Value]
+        self,
+        op: str,
+        node: cst.CSTNode,
+        left: tuple[cst.BaseExpression, Value],
+        right: tuple[cst.BaseExpression, Value],
     ) -> Value:
         a, b = left[1], right[1]
         if op == "matmul":
@@ -337,7 +339,9 @@ class Expressions(Calls):
             if op == "neg" and isinstance(value.known, (int, float)):
                 return constant(-value.known, dims.number(-value.known) if isinstance(value.known, int) else None)
             if op == "neg" and value.dim is not None:
-                return Value(Kind.CONSTEXPR, dim=dims.multiply(dims.number(-1), value.dim, f"-{_grouped(value.dim.text)}"))
+                return Value(
+                    Kind.CONSTEXPR, dim=dims.multiply(dims.number(-1), value.dim, f"-{_grouped(value.dim.text)}")
+                )
             return Value(Kind.CONSTEXPR)
         return scalar()
 
@@ -444,7 +448,8 @@ class Expressions(Calls):
         return dims.opaque(text, text)
 
     def _written_out(self, node: cst.BaseExpression, frame: Frame) -> str | None:
-        """The text of an expression with the locals in it replaced by what they stand for; None where that is not known."""
+        """The text of an expression with the locals in it replaced by what they stand for; None where that is not
+        known."""
         texts: dict[cst.CSTNode, str] = {}
         for name in walk(node):
             definition = frame.reads.get(name)

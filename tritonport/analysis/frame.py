@@ -23,9 +23,9 @@ class Definition:
     name: str
     value: Value
     how: str
-    frame: "Frame"
+    frame: Frame
     depth: int = 0
-    sources: list["Definition"] = field(default_factory=list)
+    sources: list[Definition] = field(default_factory=list)
     statement: cst.CSTNode | None = None
     expression: cst.BaseExpression | None = None
 
@@ -35,7 +35,7 @@ class Frame:
     """One function, walked for one call (or for the launch of a kernel)."""
 
     kernel: Kernel
-    caller: "Frame | None" = None
+    caller: Frame | None = None
     call: cst.Call | None = None
     values: dict[cst.CSTNode, Value] = field(default_factory=dict)
     reads: dict[cst.CSTNode, Definition] = field(default_factory=dict)
@@ -43,12 +43,12 @@ class Frame:
     merges: list[Definition] = field(default_factory=list)
     parameters: dict[str, Definition] = field(default_factory=dict)
     returns: list[tuple[cst.Return, Value]] = field(default_factory=list)
-    calls: dict[cst.Call, "Frame"] = field(default_factory=dict)
+    calls: dict[cst.Call, Frame] = field(default_factory=dict)
     operations: dict[cst.CSTNode, str] = field(default_factory=dict)
     resolved: dict[cst.CSTNode, str] = field(default_factory=dict)
 
     @property
-    def chain(self) -> list["Frame"]:
+    def chain(self) -> list[Frame]:
         """This frame and its callers, innermost first."""
         frames: list[Frame] = [self]
         while frames[-1].caller is not None:

@@ -1,8 +1,8 @@
 """Abstract interpretation of kernels: statements, names and control flow.
 
-The interpreter walks a function once per call that reaches it, over symbolic values. Loops are walked until the kinds of the
-values they carry stop changing. Where a test is known (an argument that is `None`, a flag a helper was called with) only the
-branch that runs is read; otherwise both are, and their definitions are merged.
+The interpreter walks a function once per call that reaches it, over symbolic values. Loops are walked until the kinds
+of the values they carry stop changing. Where a test is known (an argument that is `None`, a flag a helper was called
+with) only the branch that runs is read; otherwise both are, and their definitions are merged.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ class Interpreter(Expressions):
             if parameter.star:
                 raise Refusal("TP105", f"a kernel parameter *{parameter.name}", kernel.node)
             if parameter.constexpr:
-                value = Value(
-                    Kind.CONSTEXPR, dim=dims.symbol(parameter.name), factor=strides.argument(parameter.name)
-                )
+                value = Value(Kind.CONSTEXPR, dim=dims.symbol(parameter.name), factor=strides.argument(parameter.name))
             else:
                 value = scalar(strides.argument(parameter.name), (parameter.name,))
             definition = Definition(parameter.name, value, "parameter", frame)
@@ -113,20 +111,17 @@ class Interpreter(Expressions):
 
     def _suite(self, statements: Sequence[cst.BaseStatement]) -> bool:
         """Read statements in order; False where a `return` ends the path."""
-        for statement in statements:
-            if not self._statement(statement):
-                return False
-        return True
+        return all(self._statement(statement) for statement in statements)
 
     def _block(self, body: cst.BaseSuite) -> bool:
         if isinstance(body, cst.SimpleStatementSuite):
-            return all([self._small(small) for small in body.body])
+            return all(self._small(small) for small in body.body)
         assert isinstance(body, cst.IndentedBlock)
         return self._suite(body.body)
 
     def _statement(self, statement: cst.BaseStatement) -> bool:
         if isinstance(statement, cst.SimpleStatementLine):
-            return all([self._small(small) for small in statement.body])
+            return all(self._small(small) for small in statement.body)
         if isinstance(statement, cst.If):
             return self._if(statement)
         if isinstance(statement, cst.For):
@@ -190,7 +185,9 @@ class Interpreter(Expressions):
         if isinstance(target, cst.Name):
             if value.kind is Kind.CONSTEXPR and not keep_constexpr and isinstance(value.known, (int, float, Kind)):
                 value = scalar(value.factor)
-            elif value.kind is Kind.CONSTEXPR and not keep_constexpr and value.known is MISSING and value.dim is not None:
+            elif (
+                value.kind is Kind.CONSTEXPR and not keep_constexpr and value.known is MISSING and value.dim is not None
+            ):
                 value = Value(Kind.SCALAR, factor=value.factor, dim=None)
             definition = Definition(
                 target.value, value, "assign", self.frame, self.depth, statement=target, expression=expression
@@ -206,7 +203,9 @@ class Interpreter(Expressions):
             if items is None and value.kind is Kind.TUPLE:
                 raise Refusal("TP105", f"unpacking {len(value.items)} values into {len(elements)} names", target)
             for position, element in enumerate(elements):
-                self.assign(element, items[position] if items is not None else scalar(), parts[position], keep_constexpr)
+                self.assign(
+                    element, items[position] if items is not None else scalar(), parts[position], keep_constexpr
+                )
             return
         raise Refusal("TP105", f"assignment to {self.code(target)}", target)
 
@@ -224,7 +223,9 @@ class Interpreter(Expressions):
         else_goes_on = self._orelse(statement.orelse)
         otherwise = self.environment
         if then_goes_on and else_goes_on:
-            self.environment = self._merge(then, otherwise, statement, statement.test if test.kind is Kind.CONSTEXPR else None)
+            self.environment = self._merge(
+                then, otherwise, statement, statement.test if test.kind is Kind.CONSTEXPR else None
+            )
         elif then_goes_on:
             self.environment = then
         return then_goes_on or else_goes_on
@@ -350,7 +351,7 @@ class Interpreter(Expressions):
                     break
         finally:
             self.depth -= 1
-        after = {**before, **{name: phi for name, phi in phis.items()}}
+        after = {**before, **dict(phis.items())}
         for name, definition in self.environment.items():
             # A name first bound in the body stays readable after it, as Triton allows for loops that run.
             after.setdefault(name, definition)
@@ -403,7 +404,7 @@ def _merge_strides(tensors: Iterable[Value]) -> tuple[strides.Stride, ...]:
     rows = [value.strides or (strides.UNKNOWN,) * value.rank for value in tensors]
     result = []
     for column in zip(*rows, strict=True):
-        known = {stride for stride in column}
+        known = set(column)
         result.append(column[0] if len(known) == 1 else strides.UNKNOWN)
     return tuple(result)
 
@@ -415,9 +416,7 @@ def _name_of(node: cst.CSTNode) -> str:
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:
     """Names that a body binds, in source order."""
     for child in children(node):
-        if isinstance(child, cst.AssignTarget):
-            yield from _target_names(child.target)
-        elif isinstance(child, (cst.AnnAssign, cst.AugAssign)):
+        if isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
             yield from _target_names(child.target)
         elif isinstance(child, cst.For):
             yield from _target_names(child.target)

@@ -1,7 +1,7 @@
 """What the operations of `triton.language` do to shapes, dtypes and layouts.
 
-One small function per family. A function returns the value of the call and says, through the operands' paths, how their layouts
-relate to its own. It chooses nothing.
+One small function per family. A function returns the value of the call and says, through the operands' paths, how
+their layouts relate to its own. It chooses nothing.
 """
 
 from __future__ import annotations
@@ -70,9 +70,17 @@ def operation(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
-def tensor(call: Call, interpreter: "Expressions", op: str, shape: tuple[Dim, ...], operands: list[Operand], **more: object) -> Value:
+def tensor(
+    call: Call, interpreter: Expressions, op: str, shape: tuple[Dim, ...], operands: list[Operand], **more: object
+) -> Value:
     return Value(
-        Kind.TENSOR, shape=shape, op=op, operands=operands, depth=interpreter.depth, node=call.node, **more  # type: ignore[arg-type]
+        Kind.TENSOR,
+        shape=shape,
+        op=op,
+        operands=operands,
+        depth=interpreter.depth,
+        node=call.node,
+        **more,  # type: ignore[arg-type]
     )
 
 
@@ -82,7 +90,9 @@ def sizes(value: Value | None, call: Call) -> tuple[Dim, ...]:
     result = []
     for item in items:
         if item.dim is None:
-            raise Refusal("TP201", f"the shape of {call.entry.name} is not a compile-time expression of this file", call.node)
+            raise Refusal(
+                "TP201", f"the shape of {call.entry.name} is not a compile-time expression of this file", call.node
+            )
         result.append(item.dim)
     return tuple(result)
 
@@ -102,7 +112,7 @@ def element_of(target: Value | None) -> tuple[str, ...]:
 
 
 @operation("arange")
-def arange(interpreter: "Expressions", call: Call) -> Value:
+def arange(interpreter: Expressions, call: Call) -> Value:
     start, end = call.value("start"), call.value("end")
     if start is None or end is None or start.dim is None or end.dim is None:
         raise Refusal("TP201", "the bounds of arange are not compile-time expressions of this file", call.node)
@@ -114,7 +124,7 @@ def arange(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("full", "zeros")
-def full(interpreter: "Expressions", call: Call) -> Value:
+def full(interpreter: Expressions, call: Call) -> Value:
     shape = sizes(call.value("shape"), call)
     if not shape:
         return scalar()
@@ -133,28 +143,34 @@ def full(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("zeros_like")
-def zeros_like(interpreter: "Expressions", call: Call) -> Value:
+def zeros_like(interpreter: Expressions, call: Call) -> Value:
     (argument,) = call.operands("input")
     if not argument[1].is_tensor:
         return scalar()
     shape = argument[1].shape
-    return tensor(call, interpreter, "zeros_like", shape, [Operand(*argument)], strides=(strides.ZERO,) * len(shape), cheap=True)
+    return tensor(
+        call, interpreter, "zeros_like", shape, [Operand(*argument)], strides=(strides.ZERO,) * len(shape), cheap=True
+    )
 
 
 # -- memory
 
 
-def _address(interpreter: "Expressions", pointer: Value, shape: tuple[Dim, ...]) -> tuple[strides.Order | None, tuple[str, ...]]:
+def _address(
+    interpreter: Expressions, pointer: Value, shape: tuple[Dim, ...]
+) -> tuple[strides.Order | None, tuple[str, ...]]:
     index = pointer.strides or (strides.UNKNOWN,) * pointer.rank
     index = (strides.ZERO,) * (len(shape) - pointer.rank) + index
     return strides.order_of(index), pointer.pointers
 
 
-def _memory(interpreter: "Expressions", call: Call, op: str, names: tuple[str, ...], result: bool) -> Value:
+def _memory(interpreter: Expressions, call: Call, op: str, names: tuple[str, ...], result: bool) -> Value:
     pointer = call.value("pointer")
     if pointer is None:
         raise Refusal("TP105", f"{call.entry.name} without a pointer", call.node)
-    if pointer.kind is Kind.OBJECT or any(call.value(name) is not None for name in ("boundary_check", "padding_option") if _given(call, name)):
+    if pointer.kind is Kind.OBJECT or any(
+        call.value(name) is not None for name in ("boundary_check", "padding_option") if _given(call, name)
+    ):
         raise Refusal("TP101", "block pointers are not converted by this version", call.node)
     operands = call.operands(*names)
     tensors = [value for _, value in operands if value.is_tensor]
@@ -168,7 +184,10 @@ def _memory(interpreter: "Expressions", call: Call, op: str, names: tuple[str, .
         interpreter,
         op,
         shape,
-        [Operand(expression, value, padding(value.rank, len(shape)) if value.is_tensor else ()) for expression, value in operands],
+        [
+            Operand(expression, value, padding(value.rank, len(shape)) if value.is_tensor else ())
+            for expression, value in operands
+        ],
         access=_address(interpreter, pointer, shape),
         strides=(strides.UNKNOWN,) * len(shape),
         element=pointer.pointers,
@@ -186,7 +205,7 @@ def _given(call: Call, name: str) -> bool:
 
 
 @operation("load", "atomic_load", "atomic_poll")
-def load(interpreter: "Expressions", call: Call) -> Value:
+def load(interpreter: Expressions, call: Call) -> Value:
     made = _memory(interpreter, call, "load", ("pointer", "mask", "other"), result=True)
     volatile = call.value("volatile")
     made.volatile = call.entry.short != "load" or (volatile is not None and volatile.known is not False)
@@ -194,14 +213,14 @@ def load(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("store", "atomic_store")
-def store(interpreter: "Expressions", call: Call) -> Value:
+def store(interpreter: Expressions, call: Call) -> Value:
     return _memory(interpreter, call, "store", ("pointer", "value", "val", "mask"), result=False)
 
 
 @operation(
     "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas"
 )
-def atomic(interpreter: "Expressions", call: Call) -> Value:
+def atomic(interpreter: Expressions, call: Call) -> Value:
     return _memory(interpreter, call, "atomic", ("pointer", "val", "cmp", "mask"), result=True)
 
 
@@ -209,11 +228,16 @@ def atomic(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("cast")
-def cast(interpreter: "Expressions", call: Call) -> Value:
+def cast(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     target = call.value("dtype")
     pointers = argument[1].pointers
-    if target is not None and target.kind is Kind.DTYPE and isinstance(target.known, str) and target.known.startswith("*"):
+    if (
+        target is not None
+        and target.kind is Kind.DTYPE
+        and isinstance(target.known, str)
+        and target.known.startswith("*")
+    ):
         pointers = (target.known[1:],)
     if not argument[1].is_tensor:
         return scalar(argument[1].factor, pointers)
@@ -224,14 +248,14 @@ def cast(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("pointer_type")
-def pointer_type(interpreter: "Expressions", call: Call) -> Value:
+def pointer_type(interpreter: Expressions, call: Call) -> Value:
     element = call.value("element_ty")
     text = element.known if element is not None and isinstance(element.known, str) else ""
     return Value(Kind.DTYPE, known=f"*{text}" if text else None)
 
 
 @operation("multiple_of", "max_contiguous", "max_constancy")
-def hint(interpreter: "Expressions", call: Call) -> Value:
+def hint(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     if not argument[1].is_tensor:
         return argument[1]
@@ -243,8 +267,12 @@ def hint(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("maximum", "minimum", "where", "cdiv", "abs", "add", "sub", "mul")
-def cheap_elementwise(interpreter: "Expressions", call: Call) -> Value:
-    operands = [argument for argument in call.arguments.values() if argument[1].kind in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR)]
+def cheap_elementwise(interpreter: Expressions, call: Call) -> Value:
+    operands = [
+        argument
+        for argument in call.arguments.values()
+        if argument[1].kind in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR)
+    ]
     short = call.entry.short
     names = {"where": ("condition", "x", "y")}.get(short)
     if names is not None:
@@ -275,7 +303,7 @@ def _constexpr_cdiv(call: Call, operands: list[Argument]) -> Value:
 
 
 @operation("inline_asm_elementwise")
-def inline_asm(interpreter: "Expressions", call: Call) -> Value:
+def inline_asm(interpreter: Expressions, call: Call) -> Value:
     value = call.value("args")
     if value is None or value.kind is not Kind.TUPLE:
         raise Refusal("TP105", "the arguments of inline_asm_elementwise are not a list in this file", call.node)
@@ -294,7 +322,7 @@ def _elements(expression: cst.BaseExpression, value: Value) -> list[Argument]:
     return [(expression, item) for item in value.items]
 
 
-def _with_items(interpreter: "Expressions", call: Call, name: str, op: str, results: int | None) -> Value:
+def _with_items(interpreter: Expressions, call: Call, name: str, op: str, results: int | None) -> Value:
     expression, value = call.arguments[name]
     arguments = _elements(expression, value)
     if not any(item.is_tensor for _, item in arguments):
@@ -305,7 +333,7 @@ def _with_items(interpreter: "Expressions", call: Call, name: str, op: str, resu
     return _split(interpreter, call, made, results)
 
 
-def _split(interpreter: "Expressions", call: Call, made: Value, count: int) -> Value:
+def _split(interpreter: Expressions, call: Call, made: Value, count: int) -> Value:
     """A tuple whose items all come from one operation and share its layout."""
     items = tuple(
         Value(
@@ -322,7 +350,7 @@ def _split(interpreter: "Expressions", call: Call, made: Value, count: int) -> V
 
 
 @operation("map_elementwise")
-def map_elementwise(interpreter: "Expressions", call: Call) -> Value:
+def map_elementwise(interpreter: Expressions, call: Call) -> Value:
     operands = [argument for argument in call.rest if argument[1].kind in (Kind.TENSOR, Kind.SCALAR)]
     made = interpreter.map(call.node, "map_elementwise", operands)
     if len(operands) > 1:
@@ -332,7 +360,7 @@ def map_elementwise(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("rand4x", "randint4x", "randn4x", "philox")
-def four_random(interpreter: "Expressions", call: Call) -> Value:
+def four_random(interpreter: Expressions, call: Call) -> Value:
     operands = [*call.arguments.values(), *call.rest]
     made = interpreter.map(call.node, "random", operands)
     if not made.is_tensor:
@@ -364,7 +392,7 @@ def _flag(call: Call, name: str) -> bool:
     return bool(value.known)
 
 
-def _reduced(interpreter: "Expressions", call: Call, operands: list[Argument], results: int) -> Value:
+def _reduced(interpreter: Expressions, call: Call, operands: list[Argument], results: int) -> Value:
     value = operands[0][1]
     axis = _axis(call, value.rank)
     keep = _flag(call, "keep_dims")
@@ -389,13 +417,21 @@ def _reduced(interpreter: "Expressions", call: Call, operands: list[Argument], r
         return made
     items = []
     for _ in range(results):
-        item = Value(made.kind, shape=shape, strides=made.strides, op="item", operands=[Operand(None, made)], depth=interpreter.depth, node=call.node)
+        item = Value(
+            made.kind,
+            shape=shape,
+            strides=made.strides,
+            op="item",
+            operands=[Operand(None, made)],
+            depth=interpreter.depth,
+            node=call.node,
+        )
         items.append(item)
     return Value(Kind.TUPLE, items=tuple(items))
 
 
 @operation("sum", "max", "min", "xor_sum", "reduce_or", "argmax", "argmin")
-def reduction(interpreter: "Expressions", call: Call) -> Value:
+def reduction(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments.get("input")
     if argument is None:
         raise Refusal("TP105", f"{call.entry.name} without an input", call.node)
@@ -408,7 +444,7 @@ def reduction(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("reduce")
-def custom_reduction(interpreter: "Expressions", call: Call) -> Value:
+def custom_reduction(interpreter: Expressions, call: Call) -> Value:
     expression, value = call.arguments["input"]
     if value.kind is Kind.TUPLE:
         return _reduced(interpreter, call, _elements(expression, value), len(value.items))
@@ -416,13 +452,13 @@ def custom_reduction(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("cumsum", "cumprod")
-def scan(interpreter: "Expressions", call: Call) -> Value:
+def scan(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     return interpreter.elementwise("scan", call.node, [argument]) if argument[1].is_tensor else argument[1]
 
 
 @operation("associative_scan")
-def custom_scan(interpreter: "Expressions", call: Call) -> Value:
+def custom_scan(interpreter: Expressions, call: Call) -> Value:
     expression, value = call.arguments["input"]
     if value.kind is Kind.TUPLE:
         return _with_items(interpreter, call, "input", "scan", len(value.items))
@@ -430,7 +466,7 @@ def custom_scan(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("softmax", "sort", "flip", "bitonic_merge")
-def along_axis(interpreter: "Expressions", call: Call) -> Value:
+def along_axis(interpreter: Expressions, call: Call) -> Value:
     argument = call.required("input" if "input" in call.arguments else "x")
     if not argument[1].is_tensor:
         if call.entry.short != "softmax":
@@ -440,19 +476,25 @@ def along_axis(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("topk")
-def topk(interpreter: "Expressions", call: Call) -> Value:
+def topk(interpreter: Expressions, call: Call) -> Value:
     argument = call.required("x")
     if not argument[1].is_tensor:
         raise Refusal("TP203", "tl.topk of a scalar", call.node)
     count = call.value("k")
     if count is None or count.dim is None:
         raise Refusal("TP201", "k= of topk is not a compile-time expression of this file", call.node)
-    shape = argument[1].shape[:-1] + (count.dim,)
-    return tensor(call, interpreter, "topk", shape, [Operand(argument[0], argument[1], separate=Root(argument[1].rank, argument[1].shape))])
+    shape = (*argument[1].shape[:-1], count.dim)
+    return tensor(
+        call,
+        interpreter,
+        "topk",
+        shape,
+        [Operand(argument[0], argument[1], separate=Root(argument[1].rank, argument[1].shape))],
+    )
 
 
 @operation("gather")
-def gather(interpreter: "Expressions", call: Call) -> Value:
+def gather(interpreter: Expressions, call: Call) -> Value:
     source, index = call.arguments["src"], call.arguments["index"]
     return tensor(
         call,
@@ -464,7 +506,7 @@ def gather(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("histogram")
-def histogram(interpreter: "Expressions", call: Call) -> Value:
+def histogram(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     bins = call.value("num_bins")
     if bins is None or bins.dim is None:
@@ -481,7 +523,7 @@ def histogram(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("expand_dims")
-def expand_dims(interpreter: "Expressions", call: Call) -> Value:
+def expand_dims(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     axis = call.value("axis")
     if axis is None or not argument[1].is_tensor:
@@ -496,14 +538,16 @@ def expand_dims(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("broadcast_to")
-def broadcast_to(interpreter: "Expressions", call: Call) -> Value:
+def broadcast_to(interpreter: Expressions, call: Call) -> Value:
     argument = call.arguments["input"]
     given = call.value("shape")
     shape = sizes(given, call) if given is not None else tuple(d for _, v in call.rest for d in sizes(v, call))
     if len(shape) == 0 and call.rest:
         shape = sizes(call.rest[0][1], call)
     if not argument[1].is_tensor:
-        return tensor(call, interpreter, "splat", shape, [Operand(*argument)], strides=(strides.ZERO,) * len(shape), cheap=True)
+        return tensor(
+            call, interpreter, "splat", shape, [Operand(*argument)], strides=(strides.ZERO,) * len(shape), cheap=True
+        )
     made = interpreter.elementwise("broadcast", call.node, [argument], cheap=True, shape=shape)
     made.strides = (strides.ZERO,) * (len(shape) - argument[1].rank) + argument[1].strides
     made.pointers = argument[1].pointers
@@ -511,7 +555,7 @@ def broadcast_to(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("broadcast")
-def broadcast_pair(interpreter: "Expressions", call: Call) -> Value:
+def broadcast_pair(interpreter: Expressions, call: Call) -> Value:
     operands = [*call.arguments.values(), *call.rest]
     made = interpreter.elementwise("broadcast", call.node, operands)
     return _split(interpreter, call, made, 2)
@@ -521,27 +565,27 @@ def broadcast_pair(interpreter: "Expressions", call: Call) -> Value:
 
 
 @operation("program_id", "num_programs", "to_tensor", "swizzle2d")
-def scalar_call(interpreter: "Expressions", call: Call) -> Value:
+def scalar_call(interpreter: Expressions, call: Call) -> Value:
     if call.entry.short == "swizzle2d":
         return Value(Kind.TUPLE, items=(scalar(), scalar()))
     return scalar()
 
 
 @operation("static_assert", "static_print", "device_print", "device_assert", "assume", "debug_barrier")
-def effect(interpreter: "Expressions", call: Call) -> Value:
+def effect(interpreter: Expressions, call: Call) -> Value:
     return none()
 
 
 @operation("static_range", "range")
-def iterator(interpreter: "Expressions", call: Call) -> Value:
+def iterator(interpreter: Expressions, call: Call) -> Value:
     raise Refusal("TP105", f"{call.entry.name} outside of a for statement", call.node)
 
 
 @operation("condition")
-def condition(interpreter: "Expressions", call: Call) -> Value:
+def condition(interpreter: Expressions, call: Call) -> Value:
     return scalar()
 
 
 @operation("PropagateNan", "tensor", "dtype", "tuple", "block_type", "const")
-def constructed(interpreter: "Expressions", call: Call) -> Value:
+def constructed(interpreter: Expressions, call: Call) -> Value:
     return opaque()

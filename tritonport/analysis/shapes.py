@@ -9,7 +9,8 @@ from tritonport.analysis.values import Value
 
 
 def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
-    """The common shape. A size that is literally 1 gives way; two different symbols are taken to be equal at run time."""
+    """The common shape. A size that is literally 1 gives way; two different symbols are taken to be equal at run
+    time."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Dim] = []
     for position in range(rank):
@@ -50,7 +51,9 @@ def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stri
     if op == "mod":
         # A wrapped index stays contiguous inside a tile as far as the compiler can tell from divisibility.
         return ours
-    if op == "or" and all(a.kind is strides.Kind.ZERO or b.kind is strides.Kind.ZERO for a, b in zip(ours, theirs, strict=True)):
+    if op == "or" and all(
+        a.kind is strides.Kind.ZERO or b.kind is strides.Kind.ZERO for a, b in zip(ours, theirs, strict=True)
+    ):
         return tuple(strides.add(a, b) for a, b in zip(ours, theirs, strict=True))
     return tuple(
         strides.ZERO if a.kind is strides.Kind.ZERO and b.kind is strides.Kind.ZERO else strides.UNKNOWN

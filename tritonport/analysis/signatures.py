@@ -20,7 +20,8 @@ class Signature:
 
 @cache
 def signature(name: str) -> Signature:
-    """Parameter names of `tl.load` and the like: every version's, the newest first, since a file may be written for any."""
+    """Parameter names of `tl.load` and the like: every version's, the newest first, since a file may be written for
+    any."""
     entry: ApiEntry = load_api()[name]
     names: list[str] = []
     variadic = None
@@ -62,7 +63,8 @@ def _parse(text: str) -> tuple[list[str], str | None]:
 def bind(
     name: str, arguments: Sequence[cst.Arg], receiver: cst.BaseExpression | None, node: cst.Call
 ) -> tuple[dict[str, cst.BaseExpression], list[cst.BaseExpression]]:
-    """Arguments by parameter name, and those of a variadic parameter. Refuses a keyword the operation does not have (TP103)."""
+    """Arguments by parameter name, and those of a variadic parameter. Refuses a keyword the operation does not have
+    (TP103)."""
     known = signature(name)
     bound: dict[str, cst.BaseExpression] = {}
     rest: list[cst.BaseExpression] = []

@@ -1,11 +1,11 @@
 """How an index moves in memory along each dimension of a tile.
 
-An address in a Triton kernel is almost always base + sum(arange_d * stride_d). What the layout of the access needs from it is,
-per dimension, whether neighbouring elements are neighbours in memory. `Stride` is that answer and `Order` the order of
-dimensions that follows from it, fastest first.
+An address in a Triton kernel is almost always base + sum(arange_d * stride_d). What the layout of the access needs
+from it is, per dimension, whether neighbouring elements are neighbours in memory. `Stride` is that answer and `Order`
+the order of dimensions that follows from it, fastest first.
 
-Triton specialises an integer argument equal to 1 to a constant, so for strides that are arguments the answer is known when
-the kernel is compiled, and is written into the output as `unit(stride)`.
+Triton specialises an integer argument equal to 1 to a constant, so for strides that are arguments the answer is known
+when the kernel is compiled, and is written into the output as `unit(stride)`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def add(left: Stride, right: Stride) -> Stride:
     return STRIDED
 
 
-def scale(stride: Stride, factor: "Stride") -> Stride:
+def scale(stride: Stride, factor: Stride) -> Stride:
     """The stride of index * scalar, where `factor` is UNIT for 1, ARGUMENT for a parameter, STRIDED for the rest."""
     if stride.kind is Kind.ZERO or factor.kind is Kind.UNIT:
         return stride
@@ -63,9 +63,9 @@ def scale(stride: Stride, factor: "Stride") -> Stride:
 class Order:
     """The dimension order an access wants, fastest first.
 
-    `fixed` holds it where the source decides; else `choices` lists (dimension, argument names): the first dimension whose
-    arguments are all 1 comes first, and the last dimension where none is. `contiguous` is False where no dimension can be
-    contiguous, so that more than one element per thread would only spread the accesses out.
+    `fixed` holds it where the source decides; else `choices` lists (dimension, argument names): the first dimension
+    whose arguments are all 1 comes first, and the last dimension where none is. `contiguous` is False where no
+    dimension can be contiguous, so that more than one element per thread would only spread the accesses out.
     """
 
     fixed: tuple[int, ...] | None

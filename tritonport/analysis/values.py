@@ -1,7 +1,8 @@
 """Abstract values: what the analysis knows of an expression in a kernel without running it.
 
-The values of a kernel form a graph. A tensor value remembers the operation that made it and its operands, and how the layout
-of each operand relates to the operation's own (`Operand.path`). `layouts.solver` reads that graph; nothing here chooses a layout.
+The values of a kernel form a graph. A tensor value remembers the operation that made it and its operands, and how the
+layout of each operand relates to the operation's own (`Operand.path`). `layouts.solver` reads that graph; nothing
+here chooses a layout.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ MISSING = Missing.MISSING
 class Operand:
     """One tensor or scalar operand of an operation.
 
-    `path` holds the axes that `expand_dims` would add, outermost first: an operand at path (1,) of a focus term F has the layout
-    Slice(1, F). `separate` operands have a layout of their own, unrelated to the focus.
+    `path` holds the axes that `expand_dims` would add, outermost first: an operand at path (1,) of a focus term F has
+    the layout Slice(1, F). `separate` operands have a layout of their own, unrelated to the focus.
     """
 
     node: cst.BaseExpression | None
-    value: "Value"
+    value: Value
     path: tuple[int, ...] = ()
     separate: Root | None = None
 
@@ -72,7 +73,7 @@ class Value:
     shape: tuple[Dim, ...] = ()
     dim: Dim | None = None
     known: Any = MISSING
-    items: tuple["Value", ...] = ()
+    items: tuple[Value, ...] = ()
     function: Any = None
     strides: tuple[Stride, ...] = ()
     factor: Stride = stride_kinds.STRIDED

@@ -27,7 +27,8 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class KernelOutcome:
-    """What became of one kernel: "converted", "left" (see the diagnostics), "already" Gluon, or "skipped" by --kernel."""
+    """What became of one kernel: "converted", "left" (see the diagnostics), "already" Gluon, or "skipped" by
+    --kernel."""
 
     name: str
     line: int

@@ -1,8 +1,8 @@
 """Writing expressions: the author's own syntax, with layouts where Gluon needs them.
 
-Everything is top-down: an expression is asked for in a layout. A cheap expression is written in that layout, an expensive one
-in its own and converted where the two differ. Nodes that need no change are returned as they are, so that their formatting
-survives.
+Everything is top-down: an expression is asked for in a layout. A cheap expression is written in that layout, an
+expensive one in its own and converted where the two differ. Nodes that need no change are returned as they are, so
+that their formatting survives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Inconsistent(Exception):
 class ExpressionWriter:
     """Writes the expressions of one function for one or more frames of it."""
 
-    module: "ModuleWriter"
+    module: ModuleWriter
     frames: list[Frame]
 
     # -- what is known of a node
@@ -94,9 +94,7 @@ class ExpressionWriter:
             return written
         return self.coerce(written, result_of(list(values), focus), want)
 
-    def _operator(
-        self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None
-    ) -> cst.BaseExpression:
+    def _operator(self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, cst.Add):
                 from tritonport.convert.recipes.dot import added_dot
@@ -174,7 +172,12 @@ class ExpressionWriter:
         value = next(found for found in values if found is not None)
         holder = values
         if value.kind is Kind.TUPLE:
-            holder = [found.items[0].operands[0].value if found is not None and found.items and found.items[0].operands else found for found in values]
+            holder = [
+                found.items[0].operands[0].value
+                if found is not None and found.items and found.items[0].operands
+                else found
+                for found in values
+            ]
             value = next(found for found in holder if found is not None)
         focus = self.focus(holder, want) if _has_layout(value) else None
         if operations:
@@ -251,9 +254,7 @@ class ExpressionWriter:
         elements = [element.with_changes(value=self.emit(element.value)) for element in node.elements]
         return node.with_changes(elements=elements)
 
-    def _subscript(
-        self, node: cst.Subscript, values: list[Value | None], focus: Want | None
-    ) -> cst.BaseExpression:
+    def _subscript(self, node: cst.Subscript, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
         base = self.operand(node.value, values, focus) if focus is not None else self.emit(node.value)
         slices = [
             element.with_changes(slice=element.slice.with_changes(value=self.emit(element.slice.value)))
@@ -275,7 +276,9 @@ class ExpressionWriter:
         """Convert to the layout that is wanted, where it is not the one the value has."""
         if want is None or same_want(have, want):
             return node
-        node = node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
+        node = (
+            node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
+        )
         return self.module.gl_call("convert_layout", [node, cst.parse_expression(self.layout_text(want))])
 
     def wrapped(self, want: Want, path: tuple[int, ...]) -> Want:
@@ -301,7 +304,12 @@ def pad(node: cst.BaseExpression, added: int, rank: int) -> cst.BaseExpression:
     everything = cst.Slice(lower=None, upper=None)
     slices: list[cst.BaseSlice] = [none] * added + [everything] * rank
     elements = [
-        cst.SubscriptElement(part, comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if index + 1 < len(slices) else cst.MaybeSentinel.DEFAULT)
+        cst.SubscriptElement(
+            part,
+            comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+            if index + 1 < len(slices)
+            else cst.MaybeSentinel.DEFAULT,
+        )
         for index, part in enumerate(slices)
     ]
     return cst.Subscript(value=_receiver(node), slice=elements)
@@ -339,7 +347,7 @@ def join_arguments(arguments: Sequence[cst.Arg], extra: Sequence[cst.Arg]) -> li
 class _Renamer(cst.CSTTransformer):
     """Brings the names of code that is not analysed up to date: `tl.float32` is `gl.float32`."""
 
-    def __init__(self, module: "ModuleWriter") -> None:
+    def __init__(self, module: ModuleWriter) -> None:
         super().__init__()
         self.module = module
 

@@ -1,7 +1,8 @@
 """Writing a whole function: its statements, the copies of its index variables, its layouts.
 
-The body is written several times. The first passes only find out which layouts each index variable is asked for, last statement
-first, since the uses stand below the definitions; when nothing new is asked for, names are given and the text is written.
+The body is written several times. The first passes only find out which layouts each index variable is asked for, last
+statement first, since the uses stand below the definitions; when nothing new is asked for, names are given and the
+text is written.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import term_text
+from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
-from tritonport.convert.names import Names, name_layouts, suffix
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
@@ -40,7 +41,7 @@ _BINARY_OF = {name: operator for operator, name in BINARY.items()}
 class FunctionWriter(ExpressionWriter):
     """Writes a kernel (one frame) or a helper (one frame per call that reaches it)."""
 
-    def __init__(self, module: "ModuleWriter", kernel: Kernel, frames: list[Frame]) -> None:
+    def __init__(self, module: ModuleWriter, kernel: Kernel, frames: list[Frame]) -> None:
         self.module = module
         self.kernel = kernel
         self.frames = frames
@@ -116,7 +117,8 @@ class FunctionWriter(ExpressionWriter):
         return self._slot_text(want)
 
     def _slot_text(self, want: Want) -> str:
-        """A layout in a helper: that of an argument, or of a parameter of its own; the axes all calls slice stay written out."""
+        """A layout in a helper: that of an argument, or of a parameter of its own; the axes all calls slice stay
+        written out."""
         terms = [normal(term) if term is not None else None for term in want]
         axes: list[int] = []
         while True:
@@ -171,7 +173,9 @@ class FunctionWriter(ExpressionWriter):
         keyword_only = [self._parameter(param) for param in parameters.kwonly_params]
         for name, _ in self.slots:
             annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
-            changed.append(cst.Param(cst.Name(name), annotation, default=None if not _has_default(changed) else cst.Name("None")))
+            changed.append(
+                cst.Param(cst.Name(name), annotation, default=None if not _has_default(changed) else cst.Name("None"))
+            )
         return parameters.with_changes(params=_with_commas(changed, parameters.params), kwonly_params=keyword_only)
 
     def _parameter(self, param: cst.Param) -> cst.Param:
@@ -293,7 +297,8 @@ class FunctionWriter(ExpressionWriter):
         return self.coerce(node, bound, want)
 
     def staged_operand(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression | None:
-        """An operand of a dot that does not change in the loop around it: it is put in shared memory once, before the loop."""
+        """An operand of a dot that does not change in the loop around it: it is put in shared memory once, before the
+        loop."""
         if not isinstance(node, cst.Name):
             return None
         definitions = [frame.reads.get(node) for frame in self.frames]
@@ -355,7 +360,14 @@ class FunctionWriter(ExpressionWriter):
         if isinstance(line, cst.SimpleStatementLine):
             parts = [self._small(small) for small in line.body]
             if all(len(part) == 1 for part in parts):
-                return [line.with_changes(body=[part[0].with_changes(semicolon=small.semicolon) for part, small in zip(parts, line.body, strict=True)])]
+                return [
+                    line.with_changes(
+                        body=[
+                            part[0].with_changes(semicolon=small.semicolon)
+                            for part, small in zip(parts, line.body, strict=True)
+                        ]
+                    )
+                ]
             return _lines(line, [small for part in parts for small in part])
         if isinstance(line, cst.If):
             return [self._if(line)]
@@ -445,7 +457,9 @@ class FunctionWriter(ExpressionWriter):
         elements = []
         for position, element in enumerate(node.elements):
             want = tuple(
-                row[position].term if position < len(row) and row[position].is_tensor and row[position].focus is not None else None
+                row[position].term
+                if position < len(row) and row[position].is_tensor and row[position].focus is not None
+                else None
                 for row in items
             )
             value = self.emit(element.value, want if any(term is not None for term in want) else None)
@@ -531,9 +545,7 @@ class FunctionWriter(ExpressionWriter):
         return written + self._conversions(name, web)
 
     def _annotated(self, small: cst.AnnAssign) -> list[cst.BaseSmallStatement]:
-        annotation = small.annotation.with_changes(
-            annotation=self.module.language_name(small.annotation.annotation)
-        )
+        annotation = small.annotation.with_changes(annotation=self.module.language_name(small.annotation.annotation))
         value = self.emit(small.value) if small.value is not None else None
         return [small.with_changes(annotation=annotation, value=value)]
 
@@ -562,7 +574,10 @@ class FunctionWriter(ExpressionWriter):
                 for value, term in zip(values, focus, strict=True)
             )
             direct = isinstance(left, cst.Name) and left.value == name
-            if direct and (want is None or all(a is None or b is None or normal(a) == normal(b) for a, b in zip(result, want, strict=True))):
+            if direct and (
+                want is None
+                or all(a is None or b is None or normal(a) == normal(b) for a, b in zip(result, want, strict=True))
+            ):
                 written.append(small.with_changes(target=target.with_changes(value=name), value=right))
                 continue
             operator = _BINARY_OF[AUGMENTED[type(small.operator)]]
@@ -585,7 +600,9 @@ class FunctionWriter(ExpressionWriter):
             result.term if result is not None and result.is_tensor and result.focus is not None else None
             for result in results
         )
-        return small.with_changes(value=self.emit(small.value, want if any(term is not None for term in want) else None))
+        return small.with_changes(
+            value=self.emit(small.value, want if any(term is not None for term in want) else None)
+        )
 
     # -- calls of helpers
 
@@ -608,7 +625,11 @@ class FunctionWriter(ExpressionWriter):
             wanted = tuple(
                 None
                 if frame is None
-                else (value.term if (value := frame.parameters[name].value).is_tensor and value.focus is not None else None)
+                else (
+                    value.term
+                    if (value := frame.parameters[name].value).is_tensor and value.focus is not None
+                    else None
+                )
                 for frame in callees
             )
             arguments.append(

@@ -209,9 +209,7 @@ class ModuleWriter:
                 groups.setdefault(_call_signature(frame), []).append(frame)
             if len(groups) == 1:
                 raise
-            return [
-                self._version(kernel, group, number, keep_original) for number, group in enumerate(groups.values())
-            ]
+            return [self._version(kernel, group, number, keep_original) for number, group in enumerate(groups.values())]
 
     def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
         writer = FunctionWriter(self, kernel, frames)
@@ -316,7 +314,11 @@ class ModuleWriter:
             version
             for version in TRITON_VERSIONS
             if version_key(self.since) <= version_key(version) <= version_key(self.until)
-            and all(load_api()[name].target(version) == load_api()[name].target(self.triton) for name in self.entries_used if name in load_api())
+            and all(
+                load_api()[name].target(version) == load_api()[name].target(self.triton)
+                for name in self.entries_used
+                if name in load_api()
+            )
         ]
         return (fitting[0], fitting[-1]) if fitting else (self.triton, self.triton)
 
@@ -337,7 +339,8 @@ class ModuleWriter:
     # -- loops
 
     def iterator(self, writer: FunctionWriter, node: cst.Call) -> cst.BaseExpression:
-        """`tl.range` is `range` unless it carries hints, which only Triton's own pipeliner reads: those stay, and are said."""
+        """`tl.range` is `range` unless it carries hints, which only Triton's own pipeliner reads: those stay, and are
+        said."""
         arguments = [argument.with_changes(value=writer.emit(argument.value)) for argument in node.args]
         qualified = self.module.qualified_names(node.func)
         entry = next((language_entry(name) for name in qualified if name.startswith("triton.language")), None)
@@ -351,7 +354,9 @@ class ModuleWriter:
                 hints.append(f"{argument.keyword.value}={self._source(argument.value)}")
         if hints:
             said = ", ".join(hints)
-            writer.note("TP106", f"{said} {'is a hint' if len(hints) == 1 else 'are hints'} that Gluon does not act on", node)
+            writer.note(
+                "TP106", f"{said} {'is a hint' if len(hints) == 1 else 'are hints'} that Gluon does not act on", node
+            )
             return node.with_changes(args=arguments)
         ordered: list[cst.Arg] = []
         by_name = {argument.keyword.value: argument for argument in arguments if argument.keyword is not None}
@@ -404,14 +409,14 @@ def _defines_constexpr(statement: cst.BaseStatement, name: str) -> bool:
             for small in statement.body
         )
     if isinstance(statement, cst.If):
-        return any(_defines_constexpr(inner, name) for inner in statement.body.body if isinstance(inner, cst.BaseStatement))
+        return any(
+            _defines_constexpr(inner, name) for inner in statement.body.body if isinstance(inner, cst.BaseStatement)
+        )
     return False
 
 
 def _call_signature(frame: Frame) -> tuple[object, ...]:
-    return tuple(
-        (name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items()
-    )
+    return tuple((name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items())
 
 
 def _calls(node: cst.CSTNode) -> list[cst.Call]:

@@ -48,7 +48,10 @@ def rewrite(writer: ModuleWriter) -> str:
 
 
 def _concerned(
-    writer: ModuleWriter, statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.FunctionDef]], plain: set[str]
+    writer: ModuleWriter,
+    statement: cst.BaseStatement,
+    replaced: dict[cst.CSTNode, list[cst.FunctionDef]],
+    plain: set[str],
 ) -> bool:
     """Whether a top-level statement holds a kernel that changes, or makes one with `triton.jit(fn)`."""
     if _holds(statement, replaced):
@@ -131,9 +134,16 @@ def _with_imports(
         lines[0] = lines[0].with_changes(leading_lines=[header])
     start = place if first_kernel is None else first_kernel
     functions, imports = _snippet_statements(writer, body)
-    present = {writer.module.tree.code_for_node(statement).strip() for statement in body if isinstance(statement, cst.SimpleStatementLine)}
+    present = {
+        writer.module.tree.code_for_node(statement).strip()
+        for statement in body
+        if isinstance(statement, cst.SimpleStatementLine)
+    }
     body[start:start] = functions
-    body[place:place] = [*lines, *(line for line in imports if writer.module.tree.code_for_node(line).strip() not in present)]
+    body[place:place] = [
+        *lines,
+        *(line for line in imports if writer.module.tree.code_for_node(line).strip() not in present),
+    ]
     return _without_unused(body)
 
 
@@ -206,7 +216,7 @@ def _without_unused(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
         if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
             small = _pruned(statement.body[0], used)
             if small is None:
-                carried += [line for line in statement.leading_lines]
+                carried += list(statement.leading_lines)
                 continue
             if small is not statement.body[0]:
                 statement = statement.with_changes(body=[small])
@@ -261,4 +271,3 @@ def _used_names(body: Sequence[cst.CSTNode]) -> set[str]:
             found.update(part for part in node.value.strip("'\"").split(".")[:1])
         stack.extend(children(node))
     return found
-

@@ -1,8 +1,8 @@
 """Moving loads down to their first use.
 
 Gluon schedules nothing: a tile that is loaded at the top of a loop and used at its end sits in registers for the whole
-iteration. Triton's compiler moves such a load down where nothing between could write what it reads; so does this, for the tiles
-that a dot of the same loop takes.
+iteration. Triton's compiler moves such a load down where nothing between could write what it reads; so does this, for
+the tiles that a dot of the same loop takes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def _loaded_name(line: cst.BaseStatement, frames: list[Frame]) -> str | None:
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     small = line.body[0]
-    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
+    if (
+        not isinstance(small, cst.Assign)
+        or len(small.targets) != 1
+        or not isinstance(small.targets[0].target, cst.Name)
+    ):
         return None
     value = next((frame.values[small.value] for frame in frames if small.value in frame.values), None)
     if value is None or not value.is_tensor or value.op != "load" or value.rank < 2 or value.volatile:
@@ -57,7 +61,8 @@ def _loaded_name(line: cst.BaseStatement, frames: list[Frame]) -> str | None:
 
 def _has_dot(line: cst.BaseStatement, frames: list[Frame]) -> bool:
     return any(
-        isinstance(node, cst.Call) and any(frame.operations.get(node) == "dot" for frame in frames) for node in walk(line)
+        isinstance(node, cst.Call) and any(frame.operations.get(node) == "dot" for frame in frames)
+        for node in walk(line)
     )
 
 

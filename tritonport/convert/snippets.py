@@ -1,4 +1,5 @@
-"""The small functions a port brings along, each written into the output once: `coalesced`, `unit`, and those of recipes.
+"""The small functions a port brings along, each written into the output once: `coalesced`, `unit`, and those of
+recipes.
 
 They stand in `rules/emitted/`, one to a file; a folder named after an architecture holds what is different there.
 """

@@ -1,7 +1,8 @@
 """Which assignments of a name belong together.
 
-Definitions that meet, at the head of a loop or after an `if`, must have one type in Gluon, layout included: they form a web. A
-web of expensive values has one layout. A web of cheap values has one copy of the variable per layout it is asked for.
+Definitions that meet, at the head of a loop or after an `if`, must have one type in Gluon, layout included: they form
+a web. A web of expensive values has one layout. A web of cheap values has one copy of the variable per layout it is
+asked for.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Choosing where tensors share a layout and where a conversion is written.
 
-Every operation that is not cheap has one layout term, its focus. An edge says that an operand should have a given slice of its
-consumer's focus. Edges are taken in the order of what a conversion on them would cost: inside loops before outside, larger
-tensors before smaller, and early in the program before late. Each is satisfied by unification where that is possible. What
+Every operation that is not cheap has one layout term, its focus. An edge says that an operand should have a given
+slice of its consumer's focus. Edges are taken in the order of what a conversion on them would cost: inside loops
+before outside, larger tensors before smaller, and early in the program before late. Each is satisfied by unification
+where that is possible. What
 is left are the cheapest places to convert: after the loops, on the smaller tensor, just before a store.
 
-Index arithmetic takes no part: it is written once for each layout that asks for it. Vectors that are read from memory through
-such indices join it where two tiles want them differently: reading a row of weights twice is cheaper than moving it between
-threads, and the compiler does the same.
+Index arithmetic takes no part: it is written once for each layout that asks for it. Vectors that are read from memory
+    through
+such indices join it where two tiles want them differently: reading a row of weights twice is cheaper than moving it
+    between threads, and the compiler does the same.
 """
 
 from __future__ import annotations
@@ -150,7 +152,8 @@ def solve(frames: list[Frame]) -> None:
 
 
 def recompute(edges: list[Edge]) -> None:
-    """Make vectors cheap that two tiles want in different layouts, where everything they need is cheap to have again."""
+    """Make vectors cheap that two tiles want in different layouts, where everything they need is cheap to have
+    again."""
     known: dict[int, bool] = {}
     for edge in edges:
         producer, focus = edge.producer, edge.consumer.focus
@@ -166,15 +169,20 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
     known[id(value)] = True
     simple = value.arithmetic or (value.op == "load" and value.rank == 1 and not value.volatile)
-    known[id(value)] = value.is_tensor and simple and all(
-        not operand.value.is_tensor or operand.value.focus is None or _recomputable(operand.value, known)
-        for operand in value.operands
+    known[id(value)] = (
+        value.is_tensor
+        and simple
+        and all(
+            not operand.value.is_tensor or operand.value.focus is None or _recomputable(operand.value, known)
+            for operand in value.operands
+        )
     )
     return known[id(value)]
 
 
 def _demote(value: Value, want: Term) -> None:
-    """Make a value cheap, and what it is computed from, down to where the layout that is wanted is there for nothing."""
+    """Make a value cheap, and what it is computed from, down to where the layout that is wanted is there for
+    nothing."""
     if value.focus is None or equivalent(value.term, want):
         return
     value.focus = None
@@ -185,7 +193,8 @@ def _demote(value: Value, want: Term) -> None:
 
 
 def _mark_chains(values: list[Value]) -> None:
-    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the tile."""
+    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the
+    tile."""
     users: dict[int, list[Value]] = {}
     for value in values:
         if value.op != "phi":

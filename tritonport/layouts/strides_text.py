@@ -23,7 +23,8 @@ def order_text(root: Root, used: set[str]) -> str:
 
 
 def bits_condition(root: Root, used: set[str]) -> str:
-    """When a layout of run-time strides can have runs: `unit(stride_m) or unit(stride_n)`; empty where it always can."""
+    """When a layout of run-time strides can have runs: `unit(stride_m) or unit(stride_n)`; empty where it always
+    can."""
     contiguous = [access.order for access in root.accesses if access.order is not None and access.order.contiguous]
     if not contiguous or any(order.fixed is not None for order in contiguous):
         return ""

@@ -6,9 +6,10 @@ While a kernel is read, the layout of a tensor is not known; it is a term:
 * `Slice(axis, parent)` is what `gl.SliceLayout(axis, parent)` says: the parent without one of its dimensions. The sum
   of a tile along `axis` has it, and a vector must have it before `expand_dims(axis)` can make it part of a tile.
 
-Two values that meet in one operation need the same term. `Layouts.unify` makes two terms equal where that is possible and
-changes nothing where it is not: a row statistic and a column statistic of the same tile cannot share a layout, nor can two
-tiles whose memory is contiguous along different dimensions. There a conversion has to be written.
+Two values that meet in one operation need the same term. `Layouts.unify` makes two terms equal where that is possible
+and
+changes nothing where it is not: a row statistic and a column statistic of the same tile cannot share a layout, nor
+    can two tiles whose memory is contiguous along different dimensions. There a conversion has to be written.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from tritonport.analysis.strides import Order
 class Root:
     """A layout to be chosen: one `gl.constexpr` in the output unless it turns out to be a slice of another.
 
-    `whole`: it must not be one. Triton's lowering of scans takes blocked layouts alone (`ScanLoweringHelper::isSupported`).
+    `whole`: it must not be one. Triton's lowering of scans takes blocked layouts alone
+    (`ScanLoweringHelper::isSupported`).
     """
 
     rank: int
     shape: tuple[Dim | None, ...] = ()
     order: Order | None = None
-    accesses: list["Access"] = field(default_factory=list)
-    dot: "Dot | None" = None
+    accesses: list[Access] = field(default_factory=list)
+    dot: Dot | None = None
     chained: bool = False
     follows: bool = False
-    bound: "Term | None" = None
+    bound: Term | None = None
     whole: bool = False
 
 
@@ -42,7 +44,8 @@ class Root:
 class Dot:
     """What the layout of a dot's result depends on: the size it sums over, the operands' type, and the precision.
 
-    `element` is the operands' type as source text or the pointer arguments it is read through; `precision` is source text.
+    `element` is the operands' type as source text or the pointer arguments it is read through; `precision` is source
+    text.
     """
 
     k: Dim
@@ -53,7 +56,7 @@ class Dot:
 @dataclass(frozen=True)
 class Slice:
     axis: int
-    parent: "Term"
+    parent: Term
 
 
 Term = Root | Slice
@@ -111,13 +114,12 @@ def kept_dimensions(term: Term) -> tuple[int, ...]:
 
 
 def equivalent(left: Term, right: Term) -> bool:
-    """Whether two terms place every element in the same registers, however they are spelled: converting moves nothing."""
+    """Whether two terms place every element in the same registers, however they are spelled: converting moves
+    nothing."""
     return root_of(left) is root_of(right) and kept_dimensions(left) == kept_dimensions(right)
 
 
-def _join_shapes(
-    left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]
-) -> tuple[Dim | None, ...]:
+def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
     if not left or not right:
         return left or right
     return tuple(b if a is None or a.is_one else a for a, b in zip(left, right, strict=True))
@@ -142,15 +144,19 @@ def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
     if left.whole:
         return None
     if left.dot is not None or (left.rank > 1 and left.order is not None):
-        # A tile with its own place in memory is not read or written through a slice of a larger one: the elements that a
-        # slice repeats would cost more than one conversion.
+        # A tile with its own place in memory is not read or written through a slice of a larger one: the elements
+        # that a slice repeats would cost more than one conversion.
         return None
     return iter(((left, right),))
 
 
 def _compatible(left: Root, right: Root) -> bool:
     first, second = left.order, right.order
-    if any(a != b and not a.is_one and not b.is_one for a, b in zip(left.shape, right.shape, strict=False) if a is not None and b is not None):
+    if any(
+        a != b and not a.is_one and not b.is_one
+        for a, b in zip(left.shape, right.shape, strict=False)
+        if a is not None and b is not None
+    ):
         # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
         return False
     if left.dot is not None or right.dot is not None:

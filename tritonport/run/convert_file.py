@@ -1,6 +1,5 @@
 """Converting one file, whatever happens: the result is data, never an exception."""
 
-import ast
 import re
 import warnings
 from dataclasses import dataclass
@@ -70,12 +69,13 @@ def convert_file(task: ConvertTask) -> FileResult:
 def _refuse_deep_nesting(text: str, path: str) -> None:
     """Raise InputError (TP001) for nesting at which LibCST's parser overflows its stack and ends the process.
 
-    Python's own parser refuses it with an exception. Whatever else is wrong with the text is left to the converter.
+    Python's own compiler refuses it with an exception. Whatever else is wrong with the text is left to the converter.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            # Compiled, not only parsed: Python 3.10 parses any depth, and only then finds it too deep.
+            compile(text, path, "exec", dont_inherit=True)
     except SyntaxError as error:
         if "nested" in (error.msg or ""):
             found = Diagnostic("TP001", error.msg, path, error.lineno or 1, error.offset or 1)

@@ -1,7 +1,8 @@
 """A Python file as tritonport reads it: the syntax tree, what its names mean, and its kernels.
 
-Names are resolved from the file's own import statements and assignments, never by importing it. A name bound in both arms of a
-`try` or an `if` keeps all its meanings; they are spellings of one function in practice (`libdevice` moved four times).
+Names are resolved from the file's own import statements and assignments, never by importing it. A name bound in both
+arms of a `try` or an `if` keeps all its meanings; they are spellings of one function in practice (`libdevice` moved
+four times).
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ class SourceModule:
         self._kernel_positions: dict[Kernel, dict[cst.CSTNode, tuple[int, int]]] = {}
         self._collect_imports(self.tree)
         self.bindings.functions = {
-            statement.name.value for statement in self.tree.body if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
+            statement.name.value
+            for statement in self.tree.body
+            if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
         }
         self.kernels: list[Kernel] = list(self._find_kernels(self.tree.body, ()))
         for kernel in self.kernels:
@@ -193,7 +196,8 @@ class SourceModule:
         return []
 
     def local_binding(self, function: cst.FunctionDef, name: str) -> cst.BaseExpression | str | None:
-        """What a name is inside a function: an assigned expression, "parameter", or None where it is not bound there."""
+        """What a name is inside a function: an assigned expression, "parameter", or None where it is not bound
+        there."""
         for statement in _statements(function.body, into_functions=False):
             if isinstance(statement, cst.Assign):
                 for target in statement.targets:
@@ -219,7 +223,9 @@ class SourceModule:
     # -- kernels
 
     def _find_kernels(
-        self, body: cst.BaseSuite | tuple[cst.BaseStatement, ...] | list[cst.BaseStatement], scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
+        self,
+        body: cst.BaseSuite | tuple[cst.BaseStatement, ...] | list[cst.BaseStatement],
+        scope: tuple[cst.FunctionDef | cst.ClassDef, ...],
     ) -> Iterator[Kernel]:
         statements = body.body if isinstance(body, cst.BaseSuite) else body
         for statement in statements:
@@ -236,7 +242,7 @@ class SourceModule:
                     yield from self._find_kernels(inner, scope)
 
     def jit_language(self, expression: cst.BaseExpression) -> str | None:
-        """"triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
+        """ "triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
         while isinstance(expression, cst.Call):
             expression = expression.func
         for name in self.qualified_names(expression):
@@ -244,9 +250,7 @@ class SourceModule:
                 return JIT[name]
         return None
 
-    def _as_kernel(
-        self, node: cst.FunctionDef, scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
-    ) -> Kernel | None:
+    def _as_kernel(self, node: cst.FunctionDef, scope: tuple[cst.FunctionDef | cst.ClassDef, ...]) -> Kernel | None:
         for decorator in node.decorators:
             language = self.jit_language(decorator.decorator)
             if language is not None:
@@ -254,11 +258,10 @@ class SourceModule:
         return None
 
     def _assigned_kernels(self) -> None:
-        """`name = triton.jit(fn)`, under decorators that are called or not, makes a kernel of a plain function of the file."""
+        """`name = triton.jit(fn)`, under decorators that are called or not, makes a kernel of a plain function of the
+        file."""
         functions = {
-            statement.name.value: statement
-            for statement in self.tree.body
-            if isinstance(statement, cst.FunctionDef)
+            statement.name.value: statement for statement in self.tree.body if isinstance(statement, cst.FunctionDef)
         }
         for name, expression in self.bindings.assigned.items():
             for call in walk(expression) if isinstance(expression, cst.Call) else ():
@@ -316,6 +319,16 @@ def _statements(tree: cst.CSTNode, into_functions: bool) -> Iterator[cst.BaseSma
             continue
         elif isinstance(
             child,
-            (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.Finally, cst.With, cst.IndentedBlock, cst.For, cst.While),
+            (
+                cst.If,
+                cst.Else,
+                cst.Try,
+                cst.ExceptHandler,
+                cst.Finally,
+                cst.With,
+                cst.IndentedBlock,
+                cst.For,
+                cst.While,
+            ),
         ):
             yield from _statements(child, into_functions)

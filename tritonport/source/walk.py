@@ -1,4 +1,5 @@
-"""Walking a syntax tree without its whitespace: libcst's own `children` visits every space and costs most of a conversion."""
+"""Walking a syntax tree without its whitespace: libcst's own `children` visits every space and costs most of a
+conversion."""
 
 from __future__ import annotations
 
@@ -9,8 +10,30 @@ from functools import cache
 import libcst as cst
 
 _TRIVIA = frozenset(
-    {"lpar", "rpar", "leading_lines", "lines_after_decorators", "trailing_whitespace", "comma", "semicolon", "header", "footer"}
-    | {"lbracket", "rbracket", "lbrace", "rbrace", "equal", "colon", "dot", "indent", "first_line", "empty_lines", "asynchronous"}
+    {
+        "lpar",
+        "rpar",
+        "leading_lines",
+        "lines_after_decorators",
+        "trailing_whitespace",
+        "comma",
+        "semicolon",
+        "header",
+        "footer",
+    }
+    | {
+        "lbracket",
+        "rbracket",
+        "lbrace",
+        "rbrace",
+        "equal",
+        "colon",
+        "dot",
+        "indent",
+        "first_line",
+        "empty_lines",
+        "asynchronous",
+    }
 )
 
 

@@ -1,7 +1,7 @@
 """Recipes: operations that are written differently in Gluon, one file per family.
 
-A recipe gets the writer, the call, its values per frame and the layouts it works in, and returns the expression to write, or None
-to have the call written as it is. A module of this package registers its recipes by being imported.
+A recipe gets the writer, the call, its values per frame and the layouts it works in, and returns the expression to
+write, or None to have the call written as it is. A module of this package registers its recipes by being imported.
 """
 
 from __future__ import annotations

@@ -14,9 +14,7 @@ from tritonport.convert.recipes.arguments import plain, receiver_of
 from tritonport.convert.wants import Want
 
 
-@recipe(
-    "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas"
-)
+@recipe("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas")
 def atomic(
     writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
 ) -> cst.BaseExpression | None:

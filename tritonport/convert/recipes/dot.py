@@ -25,7 +25,9 @@ def dot(
     bound, _ = bind("tl.dot", node.args, receiver_of(writer, node), node)
     acc = bound.get("acc")
     given = writer.first(acc) if acc is not None else None
-    accumulator = writer.operand(acc, values, focus) if acc is not None and given is not None and given.is_tensor else None
+    accumulator = (
+        writer.operand(acc, values, focus) if acc is not None and given is not None and given.is_tensor else None
+    )
     return written_dot(writer, bound, values, focus, accumulator)
 
 
@@ -49,7 +51,8 @@ def added_dot(
         return None
     bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
     if bound.get("acc") is not None or any(
-        found is not None and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
+        found is not None
+        and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
         for found, result in zip(values, addition, strict=True)
     ):
         return None
@@ -87,6 +90,10 @@ def written_dot(
     else:
         if default:
             writer.module.snippets.add(DEFAULT)
-        dtype = writer.emit(bound["out_dtype"]) if "out_dtype" in bound else cst.parse_expression(f"{writer.module.gl}.float32")
+        dtype = (
+            writer.emit(bound["out_dtype"])
+            if "out_dtype" in bound
+            else cst.parse_expression(f"{writer.module.gl}.float32")
+        )
         call = writer.module.snippet_call("dot_new_as", [a, b, layout, precision, plain(dtype)])
     return call.with_changes(args=writer.module.separated(call.args))

@@ -72,7 +72,9 @@ def full_reduction(
         return None
     bound, _ = bind(f"tl.{operation}", node.args, receiver_of(writer, node), node)
     rank = value.rank
-    if not flag(writer, bound.get("keep_dims"), False) or (rank > 1 and "axis" in bound and not _is_none(writer, bound["axis"])):
+    if not flag(writer, bound.get("keep_dims"), False) or (
+        rank > 1 and "axis" in bound and not _is_none(writer, bound["axis"])
+    ):
         return None
     arguments = [plain(writer.operand(bound["input"], values, focus))]
     for name in ("axis", "dtype"):
