@@ -1,8 +1,8 @@
 """Symbolic sizes: integer expressions over a kernel's compile-time names.
 
 A dimension is kept twice: as the polynomial that decides equality (`2 * D` and `D * 2` are one size) and as the
-    source text that goes into the output. What a polynomial cannot say (`D // 2`, `next_power_of_2(N)`) is an atom
-    named by its own text.
+source text that goes into the output. What a polynomial cannot say (`D // 2`, `next_power_of_2(N)`) is an atom named
+by its own text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layouts as the writer asks for them: one term per frame of the function that is written.
 
 A helper is written once for all the calls that reach it, so whatever is asked of an expression in it is asked once
-    per call: a `Want` lists the terms, None where a call never reaches the place.
+per call: a `Want` lists the terms, None where a call never reaches the place.
 """
 
 from __future__ import annotations

@@ -3,13 +3,12 @@
 Every operation that is not cheap has one layout term, its focus. An edge says that an operand should have a given
 slice of its consumer's focus. Edges are taken in the order of what a conversion on them would cost: inside loops
 before outside, larger tensors before smaller, and early in the program before late. Each is satisfied by unification
-where that is possible. What
-is left are the cheapest places to convert: after the loops, on the smaller tensor, just before a store.
+where that is possible. What is left are the cheapest places to convert: after the loops, on the smaller tensor, just
+before a store.
 
 Index arithmetic takes no part: it is written once for each layout that asks for it. Vectors that are read from memory
-    through
-such indices join it where two tiles want them differently: reading a row of weights twice is cheaper than moving it
-    between threads, and the compiler does the same.
+through such indices join it where two tiles want them differently: reading a row of weights twice is cheaper than
+moving it between threads, and the compiler does the same.
 """
 
 from __future__ import annotations

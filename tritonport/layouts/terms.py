@@ -7,9 +7,8 @@ While a kernel is read, the layout of a tensor is not known; it is a term:
   of a tile along `axis` has it, and a vector must have it before `expand_dims(axis)` can make it part of a tile.
 
 Two values that meet in one operation need the same term. `Layouts.unify` makes two terms equal where that is possible
-and
-changes nothing where it is not: a row statistic and a column statistic of the same tile cannot share a layout, nor
-    can two tiles whose memory is contiguous along different dimensions. There a conversion has to be written.
+and changes nothing where it is not: a row statistic and a column statistic of the same tile cannot share a layout,
+nor can two tiles whose memory is contiguous along different dimensions. There a conversion has to be written.
 """
 
 from __future__ import annotations
