@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -126,10 +127,10 @@ class Calls:
         head: cst.BaseExpression = attribute
         while isinstance(head, cst.Attribute):
             head = head.value
-        if isinstance(head, cst.Name) and head.value not in self.environment and dotted(attribute) is not None:
-            if self.module.qualified_names(attribute) or self.module.kernel_by_path(
-                dotted(attribute) or "", self.frame.kernel
-            ):
+        path = dotted(attribute)
+        if isinstance(head, cst.Name) and head.value not in self.environment and path is not None:
+            named = self.module.qualified_names(attribute) or self.module.kernel_by_path(path, self.frame.kernel)
+            if named:
                 return None
         base = self.evaluate(attribute.value)
         name = attribute.attr.value
@@ -258,7 +259,13 @@ class Calls:
         raise Refusal("TP105", f"the built-in function {name} in a kernel", node)
 
     def _folded_builtin(self, name: str, node: cst.Call, values: list[Value]) -> Value:
-        functions = {"min": min, "max": max, "abs": abs, "int": int, "float": float}
+        functions: dict[str, Callable[..., int | float]] = {
+            "min": min,
+            "max": max,
+            "abs": abs,
+            "int": int,
+            "float": float,
+        }
         if all(isinstance(value.known, (int, float)) for value in values):
             known = functions[name](*(value.known for value in values))
             return constant(known, dims.number(known) if isinstance(known, int) else None)

@@ -98,6 +98,14 @@ def opaque(key: str, text: str) -> Dim:
     return Dim((((key,), 1),), text)
 
 
+def grouped(text: str) -> str:
+    """Parentheses where a spelling is more than one term."""
+    simple = all(character.isalnum() or character in "_." for character in text)
+    wrapped = text.startswith("(") and text.endswith(")") and text.count("(") == 1
+    called = text.endswith(")") and text.split("(")[0].replace(".", "").isidentifier() and text.count("(") == 1
+    return text if simple or wrapped or called else f"({text})"
+
+
 def _canonical(dim: Dim) -> str:
     return "+".join("*".join((str(value), *key)) for key, value in dim.terms) or "0"
 

@@ -107,7 +107,7 @@ class Expressions(Calls):
         if isinstance(node, cst.IfExp):
             return self._conditional(node)
         if isinstance(node, (cst.Tuple, cst.List)):
-            items = []
+            items: list[Value] = []
             for element in node.elements:
                 if isinstance(element, cst.StarredElement):
                     inner = self.evaluate(element.value)
@@ -271,7 +271,7 @@ class Expressions(Calls):
 
     def _dim(self, op: str, node: cst.CSTNode, a: Dim, b: Dim) -> Dim:
         symbols = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "pow": "**", "mod": "%", "div": "/"}
-        text = f"{_grouped(a.text)} {symbols.get(op, op)} {_grouped(b.text)}"
+        text = f"{dims.grouped(a.text)} {symbols.get(op, op)} {dims.grouped(b.text)}"
         if op == "add":
             return dims.add(a, b, text)
         if op == "sub":
@@ -284,7 +284,7 @@ class Expressions(Calls):
             return dims.power(a, b.value, text)
         shifts = {"shl": "<<", "shr": ">>", "and": "&", "or": "|", "xor": "^"}
         if op in shifts:
-            text = f"{_grouped(a.text)} {shifts[op]} {_grouped(b.text)}"
+            text = f"{dims.grouped(a.text)} {shifts[op]} {dims.grouped(b.text)}"
         return dims.opaque(f"({dims.canonical(a)}){op}({dims.canonical(b)})", text)
 
     def elementwise(
@@ -340,7 +340,7 @@ class Expressions(Calls):
                 return constant(-value.known, dims.number(-value.known) if isinstance(value.known, int) else None)
             if op == "neg" and value.dim is not None:
                 return Value(
-                    Kind.CONSTEXPR, dim=dims.multiply(dims.number(-1), value.dim, f"-{_grouped(value.dim.text)}")
+                    Kind.CONSTEXPR, dim=dims.multiply(dims.number(-1), value.dim, f"-{dims.grouped(value.dim.text)}")
                 )
             return Value(Kind.CONSTEXPR)
         return scalar()
@@ -468,12 +468,12 @@ class Expressions(Calls):
         if definition.how == "parameter" and definition.frame.caller is None:
             return definition.name
         if value.kind is Kind.CONSTEXPR and value.dim is not None:
-            return _grouped(value.dim.text)
+            return dims.grouped(value.dim.text)
         if value.kind is Kind.NONE or (value.kind is Kind.CONSTEXPR and value.known is not MISSING):
             return repr(value.known)
         if definition.how == "assign" and definition.expression is not None:
             text = self._written_out(definition.expression, definition.frame)
-            return None if text is None else _grouped(text)
+            return None if text is None else dims.grouped(text)
         return None
 
     def merge_values(self, values: list[Value], op: str) -> Value:
@@ -567,14 +567,6 @@ def joined_element(op: str, tensors: list[Value]) -> tuple[str, ...]:
         tensors = tensors[1:] if len(tensors) > 1 else tensors
     found = {value.element for value in tensors}
     return found.pop() if len(found) == 1 else ()
-
-
-def _grouped(text: str) -> str:
-    """Parentheses where a spelling is more than one term."""
-    simple = all(character.isalnum() or character in "_." for character in text)
-    wrapped = text.startswith("(") and text.endswith(")") and text.count("(") == 1
-    called = text.endswith(")") and text.split("(")[0].replace(".", "").isidentifier() and text.count("(") == 1
-    return text if simple or wrapped or called else f"({text})"
 
 
 __all__ = ["Expressions", "opaque"]

@@ -105,6 +105,7 @@ class Interpreter(Expressions):
             for small in body.body:
                 self._small(small)
             return
+        assert isinstance(body, cst.IndentedBlock)
         self._suite(body.body)
 
     # -- statements

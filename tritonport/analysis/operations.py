@@ -119,7 +119,7 @@ def arange(interpreter: Expressions, call: Call) -> Value:
     if start.dim.value == 0:
         size = end.dim
     else:
-        size = dims.add(end.dim, start.dim, f"{end.dim.text} - {start.dim.text}", sign=-1)
+        size = dims.add(end.dim, start.dim, f"{dims.grouped(end.dim.text)} - {dims.grouped(start.dim.text)}", sign=-1)
     return tensor(call, interpreter, "arange", (size,), [], strides=(strides.UNIT,), cheap=True)
 
 
@@ -298,7 +298,8 @@ def _constexpr_cdiv(call: Call, operands: list[Argument]) -> Value:
     parts = [value.dim for _, value in operands if value.dim is not None]
     if len(parts) != 2:
         return Value(Kind.CONSTEXPR)
-    text = f"({parts[0].text} + {parts[1].text} - 1) // {parts[1].text}"
+    size, part = (dims.grouped(dim.text) for dim in parts)
+    text = f"({size} + {part} - 1) // {part}"
     return Value(Kind.CONSTEXPR, dim=dims.opaque(f"cdiv({dims.canonical(parts[0])},{dims.canonical(parts[1])})", text))
 
 

@@ -17,6 +17,7 @@ from tritonport.analysis.values import Kind, Operand, Refusal, Value
 from tritonport.convert.recipes import RECIPES
 from tritonport.convert.wants import Want, operand_want, result_of, same_want
 from tritonport.layouts.solver import wrap
+from tritonport.layouts.terms import Term
 from tritonport.rules_data import ApiEntry, load_api
 from tritonport.source.module import dotted
 
@@ -57,7 +58,7 @@ class ExpressionWriter:
             for index, value in enumerate(values)
         )
 
-    def default_term(self, index: int, value: Value, want: Want | None) -> object:
+    def default_term(self, index: int, value: Value, want: Want | None) -> Term:
         raise NotImplementedError
 
     def layout_text(self, want: Want) -> str:

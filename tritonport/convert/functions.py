@@ -427,8 +427,8 @@ class FunctionWriter(ExpressionWriter):
             plain = [target.target for target in small.targets]
             if any(len(self._copies(target)) > 1 for target in plain if isinstance(target, cst.Name)):
                 single: list[cst.BaseSmallStatement] = []
-                for target in small.targets:
-                    single += self._assign(small.with_changes(targets=[target]))
+                for one in small.targets:
+                    single += self._assign(small.with_changes(targets=[one]))
                 return single
         target = small.targets[-1].target
         if isinstance(target, cst.Name):
@@ -654,11 +654,10 @@ class FunctionWriter(ExpressionWriter):
         if written.name != callee.kernel.name:
             function = cst.Name(written.name)
         call = node.with_changes(func=function, args=join_arguments(arguments, extra))
-        values = self.values(node)
-        value = self.first(node)
-        if value is None or not value.is_tensor:
+        result = self.first(node)
+        if result is None or not result.is_tensor:
             return call
-        have: Want = tuple(found.term if found is not None else None for found in values)
+        have: Want = tuple(found.term if found is not None else None for found in self.values(node))
         return self.coerce(call, have, want)
 
 
@@ -671,11 +670,9 @@ def strip_leading(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
 def _ignored(statement: cst.BaseStatement) -> frozenset[str]:
     """What the comments above and behind a statement ask not to be told."""
     comments = [line.comment.value for line in getattr(statement, "leading_lines", ()) if line.comment is not None]
-    holder = statement
-    if isinstance(holder, (cst.For, cst.While, cst.If)) and isinstance(holder.body, cst.IndentedBlock):
-        trailing = holder.body.header
-    else:
-        trailing = getattr(holder, "trailing_whitespace", None)
+    trailing: cst.TrailingWhitespace | None = getattr(statement, "trailing_whitespace", None)
+    if isinstance(statement, (cst.For, cst.While, cst.If)) and isinstance(statement.body, cst.IndentedBlock):
+        trailing = statement.body.header
     if trailing is not None and trailing.comment is not None:
         comments.append(trailing.comment.value)
     return frozenset(code for comment in comments for code in ignored_codes(comment))
@@ -729,7 +726,7 @@ def _after_docstring(statements: Sequence[cst.BaseStatement]) -> int:
 
 
 def _starts_with_blank(statement: cst.BaseStatement) -> bool:
-    lines = getattr(statement, "leading_lines", ())
+    lines: list[cst.EmptyLine] = list(getattr(statement, "leading_lines", ()))
     return bool(lines) and lines[0].comment is None
 
 

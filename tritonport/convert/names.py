@@ -42,11 +42,6 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Root, str]) -> di
     found: dict[Root, str] = {}
     for root in roots:
         if root.dot is not None:
-            found[root] = names.fresh(
-                "acc_layout" if len(root.shape) and "acc_layout" not in found.values() else "dot_layout"
-            )
-            continue
-        if root.dot is not None:
             found[root] = names.fresh(f"{labels.get(root, 'dot')}_layout".lower())
             continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]

@@ -237,16 +237,16 @@ def _pruned(small: cst.BaseSmallStatement, used: set[str]) -> cst.BaseSmallState
     if isinstance(small, cst.ImportFrom) and small.module is not None and not isinstance(small.names, cst.ImportStar):
         module = dotted(small.module)
         kept = []
-        for alias in small.names:
-            name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+        for item in small.names:
+            name = item.name.value if isinstance(item.name, cst.Name) else ""
             local = name
-            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                local = alias.asname.name.value
+            if item.asname is not None and isinstance(item.asname.name, cst.Name):
+                local = item.asname.name.value
             ours = (module == "triton" and name == "language") or module == "triton.language"
             jit = module == "triton" and name == "jit"
             if (ours or jit) and local not in used:
                 continue
-            kept.append(alias)
+            kept.append(item)
         if not kept:
             return None
         if len(kept) != len(small.names):

@@ -57,9 +57,7 @@ def _walk(root: Path, exclude: Sequence[str], output: Path | None) -> Iterator[P
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(
-            name
-            for name in folders
-            if _wanted_folder(here / name, root, exclude) and (here / name).resolve() != output
+            name for name in folders if _wanted_folder(here / name, root, exclude) and (here / name).resolve() != output
         )
         for name in sorted(files):
             if name.endswith(".py") and not _excluded(here / name, root, exclude):

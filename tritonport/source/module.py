@@ -8,7 +8,7 @@ four times).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -75,6 +75,17 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return ".".join([node.value, *reversed(parts)])
 
 
+def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnostic:
+    """What is wrong and where, in Python's own words where it sees it too: they name the line that a person has to mend."""
+    try:
+        ast.parse(text)
+    except SyntaxError as own:
+        return Diagnostic("TP001", own.msg, path, own.lineno or error.raw_line, own.offset or error.raw_column + 1)
+    except ValueError:
+        pass
+    return Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
+
+
 class SourceModule:
     """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
 
@@ -84,9 +95,7 @@ class SourceModule:
         try:
             self.tree = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
-            raise InputError(
-                Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
-            ) from error
+            raise InputError(_syntax_error(text, path, error)) from error
         self.bindings = Bindings()
         self._kernel_positions: dict[Kernel, dict[cst.CSTNode, tuple[int, int]]] = {}
         self._collect_imports(self.tree)
@@ -224,7 +233,7 @@ class SourceModule:
 
     def _find_kernels(
         self,
-        body: cst.BaseSuite | tuple[cst.BaseStatement, ...] | list[cst.BaseStatement],
+        body: cst.BaseSuite | Sequence[cst.BaseStatement],
         scope: tuple[cst.FunctionDef | cst.ClassDef, ...],
     ) -> Iterator[Kernel]:
         statements = body.body if isinstance(body, cst.BaseSuite) else body
