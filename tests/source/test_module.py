@@ -80,11 +80,8 @@ def test_which_functions_are_kernels(text: str, found: list[tuple[str, str]]) ->
 
 
 def test_parameters() -> None:
-    text = (
-        HEAD
-        + "C = tl.constexpr\n@triton.jit\n"
+    text = f"{HEAD}C = tl.constexpr\n@triton.jit\n"
     text += "def f(a, /, b: tl.tensor, c: tl.constexpr = 3, *, d: 'tl.constexpr', e: C = None, **g): pass\n"
-    )
     (kernel,) = module(text).kernels
     assert [(p.name, p.constexpr, p.star) for p in kernel.parameters] == [
         ("a", False, ""),
