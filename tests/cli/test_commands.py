@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DOT_FILE, MIXED_FILE, SCALE_FILE, Run, spawn
+from tests.cli.conftest import LEFT_FILE, MIXED_FILE, SCALE_FILE, Run, spawn
 from tritonport import __version__
 from tritonport.cli import cli
 from tritonport.report.api_page import entry_text
@@ -70,7 +70,7 @@ def test_check_says_why(run: Run, folder: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == "mixed.py:7: scale_kernel: would be converted"
-    assert lines[1].startswith("mixed.py:14: dot_kernel: would be left as it is: TP101 tl.dot")
+    assert lines[1].startswith("mixed.py:14: left_kernel: would be left as it is: TP102 ")
     assert lines[-1] == "2 kernels in 1 file: 1 would be converted, 1 left as it is"
     assert (folder / "mixed.py").read_text() == MIXED_FILE
 
@@ -86,18 +86,18 @@ def test_check_holds_where_everything_converts(run: Run, folder: Path) -> None:
 
 def test_check_statistics(run: Run, folder: Path) -> None:
     for name in ("a.py", "b.py"):
-        (folder / name).write_text(DOT_FILE)
+        (folder / name).write_text(LEFT_FILE)
     result = run("check", "--statistics", ".")
-    assert "\n    2  TP101 unsupported-call\n" in result.stdout
+    assert "\n    2  TP102 unknown-name\n" in result.stdout
 
 
 def test_report_file_and_document_format(run: Run, folder: Path) -> None:
-    (folder / "dot.py").write_text(DOT_FILE)
-    result = run("convert", "dot.py", "--report", "report.json", "--output-format", "json")
+    (folder / "left.py").write_text(LEFT_FILE)
+    result = run("convert", "left.py", "--report", "report.json", "--output-format", "json")
     written = json.loads((folder / "report.json").read_text())
     assert json.loads(result.stderr) == written
     assert written["exit_code"] == result.exit_code == 1
-    assert written["files"][0]["kernels"] == [{"name": "dot_kernel", "line": 6, "status": "left"}]
+    assert written["files"][0]["kernels"] == [{"name": "left_kernel", "line": 6, "status": "left"}]
 
 
 def test_rule(run: Run) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DOT_FILE, SCALE_FILE, Run
+from tests.cli.conftest import LEFT_FILE, SCALE_FILE, Run
 from tritonport.config import CONFIG_KEYS, Config, default_triton, installed_triton, load_config
 from tritonport.report import InputError
 
@@ -51,13 +51,13 @@ def test_every_key(folder: Path) -> None:
 
 
 def test_select_ignore_and_format_are_used(run: Run, folder: Path) -> None:
-    (folder / "dot.py").write_text(DOT_FILE)
+    (folder / "left.py").write_text(LEFT_FILE)
     configure(folder, 'output-format = "json"', 'ignore = ["TP1"]')
-    result = run("check", "dot.py")
+    result = run("check", "left.py")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["files"][0]["diagnostics"] == []
-    shown = run("check", "dot.py", "--ignore", "TP2", "--output-format", "concise")
-    assert "error TP101" in shown.stdout
+    shown = run("check", "left.py", "--ignore", "TP2", "--output-format", "concise")
+    assert "error TP102" in shown.stdout
 
 
 def test_exclude_holds_for_directories_only(run: Run, folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DOT_FILE, MIXED_FILE, PLAIN_FILE, SCALE_FILE, Run, spawn
+from tests.cli.conftest import LEFT_FILE, MIXED_FILE, PLAIN_FILE, SCALE_FILE, Run, spawn
 
 
 def test_one_file_goes_to_standard_output(run: Run, folder: Path) -> None:
@@ -36,10 +36,10 @@ def test_a_kernel_that_is_left_does_not_stop_its_neighbour(run: Run, folder: Pat
     result = run("convert", "mixed.py")
     assert result.exit_code == 1
     assert "@gluon.jit\ndef scale_kernel(" in result.stdout
-    assert "@triton.jit\ndef dot_kernel(" in result.stdout
-    line = MIXED_FILE[: MIXED_FILE.index("tl.dot")].count("\n") + 1
-    assert f"mixed.py:{line}:9: error TP101" in result.stderr
-    assert "tl.dot" in result.stderr
+    assert "@triton.jit\ndef left_kernel(" in result.stdout
+    line = MIXED_FILE[: MIXED_FILE.index("activation")].count("\n") + 1
+    assert f"mixed.py:{line}:25: error TP102" in result.stderr
+    assert "activation" in result.stderr
     assert result.stderr.endswith("2 kernels in 1 file: 1 converted, 1 left as it was\n")
 
 
@@ -66,14 +66,14 @@ def test_in_place_keeps_mode_links_and_line_ends(run: Run, folder: Path) -> None
 
 
 def test_in_place_leaves_an_unchanged_file_untouched(run: Run, folder: Path) -> None:
-    (folder / "dot.py").write_text(DOT_FILE)
-    os.utime(folder / "dot.py", (1, 1))
-    before = (folder / "dot.py").read_bytes()
-    result = run("convert", "-w", "--ignore", "TP101", "dot.py")
+    (folder / "left.py").write_text(LEFT_FILE)
+    os.utime(folder / "left.py", (1, 1))
+    before = (folder / "left.py").read_bytes()
+    result = run("convert", "-w", "--ignore", "TP102", "left.py")
     assert result.exit_code == 1
-    assert (folder / "dot.py").read_bytes() == before
-    assert (folder / "dot.py").stat().st_mtime == 1
-    assert "TP101" not in result.stderr
+    assert (folder / "left.py").read_bytes() == before
+    assert (folder / "left.py").stat().st_mtime == 1
+    assert "TP102" not in result.stderr
 
 
 def test_encoding_and_byte_order_mark_are_kept(run: Run, folder: Path) -> None:
@@ -88,12 +88,12 @@ def test_encoding_and_byte_order_mark_are_kept(run: Run, folder: Path) -> None:
 def test_out_dir_keeps_the_tree_and_is_not_an_input(run: Run, folder: Path) -> None:
     (folder / "ops" / "deep").mkdir(parents=True)
     (folder / "ops" / "scale.py").write_text(SCALE_FILE)
-    (folder / "ops" / "deep" / "dot.py").write_text(DOT_FILE)
+    (folder / "ops" / "deep" / "left.py").write_text(LEFT_FILE)
     (folder / "ops" / "plain.py").write_text(PLAIN_FILE)
     result = run("convert", "ops", "--out-dir", "ops/out")
     assert result.exit_code == 1
     written = sorted(path.relative_to(folder).as_posix() for path in (folder / "ops" / "out").rglob("*.py"))
-    assert written == ["ops/out/deep/dot.py", "ops/out/scale.py"]
+    assert written == ["ops/out/deep/left.py", "ops/out/scale.py"]
     assert (folder / "ops" / "scale.py").read_text() == SCALE_FILE
     again = run("convert", "ops", "--out-dir", "ops/out")
     assert again.stderr.endswith("2 kernels in 2 files: 1 converted, 1 left as it was\n")
@@ -138,7 +138,7 @@ def test_kernel_ports_one_and_leaves_the_others(run: Run, folder: Path) -> None:
     result = run("convert", "mixed.py", "--kernel", "scale_kernel")
     assert result.exit_code == 0
     assert "@gluon.jit\ndef scale_kernel(" in result.stdout
-    assert "@triton.jit\ndef dot_kernel(" in result.stdout
+    assert "@triton.jit\ndef left_kernel(" in result.stdout
     assert result.stderr == "2 kernels in 1 file: 1 converted, 1 not asked for\n"
 
 
@@ -154,10 +154,10 @@ def test_standard_input(run: Run, folder: Path) -> None:
     result = run("convert", "-", "--stdin-filename", "ops/scale.py", stdin=SCALE_FILE)
     assert result.exit_code == 0
     assert "@gluon.jit\ndef scale_kernel(" in result.stdout
-    left = run("convert", "-", "--stdin-filename", "ops/dot.py", stdin=DOT_FILE)
+    left = run("convert", "-", "--stdin-filename", "ops/left.py", stdin=LEFT_FILE)
     assert left.exit_code == 1
     assert left.stdout.count("@triton.jit") == 1
-    assert left.stderr.startswith("ops/dot.py:9:9: error TP101")
+    assert left.stderr.startswith("ops/left.py:9:25: error TP102")
     assert run("convert", "-", stdin="jit = (").stderr.startswith("<stdin>:1:")
 
 
@@ -167,9 +167,9 @@ def test_quiet_and_verbose(run: Run, folder: Path) -> None:
     assert run("convert", "-v", "scale.py").stderr == (
         "scale.py:7: scale_kernel: converted\n1 kernel in 1 file: 1 converted\n"
     )
-    (folder / "dot.py").write_text(DOT_FILE)
-    quiet = run("convert", "-q", "dot.py").stderr
-    assert quiet.startswith("dot.py:9:9: error TP101")
+    (folder / "left.py").write_text(LEFT_FILE)
+    quiet = run("convert", "-q", "left.py").stderr
+    assert quiet.startswith("left.py:9:25: error TP102")
     assert "1 kernel" not in quiet
 
 
@@ -184,13 +184,13 @@ def test_triton_version_chooses_names(run: Run, folder: Path) -> None:
 
 def test_jobs_give_the_same_report_in_the_same_order(run: Run, folder: Path) -> None:
     for number in range(4):
-        (folder / f"k{number}.py").write_text(SCALE_FILE if number % 2 else DOT_FILE)
+        (folder / f"k{number}.py").write_text(SCALE_FILE if number % 2 else LEFT_FILE)
     alone = run("check", "--output-format", "concise", ".")
     together = run("check", "--output-format", "concise", "-j", "2", ".")
     assert alone.exit_code == together.exit_code == 1
     assert alone.stdout == together.stdout
-    errors = [line for line in alone.stdout.splitlines() if ": error TP101" in line]
-    assert [line.partition(" error")[0] for line in errors] == ["k0.py:9:9:", "k2.py:9:9:"]
+    errors = [line for line in alone.stdout.splitlines() if ": error TP102" in line]
+    assert [line.partition(" error")[0] for line in errors] == ["k0.py:9:25:", "k2.py:9:25:"]
 
 
 def test_exit_code_of_a_closed_pipe(folder: Path) -> None:

@@ -158,12 +158,6 @@ def test_recipes_and_rows_name_each_other() -> None:
     assert {name for name in RECIPES if f"tl.{name}" not in load_api()} == set()
 
 
-def test_what_this_version_leaves() -> None:
-    left = {row.name for row in load_api().values() if row.status == "next"}
-    assert {"tl.dot", "tl.reshape", "tl.trans", "tl.join", "tl.make_block_ptr", "tl.make_tensor_descriptor"} <= left
-    assert not left & {"tl.load", "tl.sum", "tl.rand", "tl.sort", "tl.where"}
-
-
 def test_targets_by_version() -> None:
     barrier, cumsum = load_api()["tl.debug_barrier"], load_api()["tl.cumsum"]
     assert [barrier.target(one) for one in TRITON_VERSIONS] == ["gl.thread_barrier"] + ["gl.barrier"] * 3
