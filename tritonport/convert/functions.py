@@ -217,7 +217,11 @@ class FunctionWriter(ExpressionWriter):
             for made, plain in found:
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
-                lines.append(cst.parse_statement(f"{made}: {self.module.gl}.constexpr = {text}\n", self.module.config))
+                line = f"{made}: {self.module.gl}.constexpr = {text}"
+                if len(line) + len(self.module.config.default_indent) > LINE and text.endswith(")"):
+                    name, arguments = text[:-1].split("(", 1)
+                    line = f"{made}: {self.module.gl}.constexpr = {name}(\n    {arguments}\n)"
+                lines.append(cst.parse_statement(line + "\n", self.module.config))
         place = last
         following = statements[place] if place < len(statements) else None
         if following is not None and not _starts_with_blank(following) and len(lines) > 1:

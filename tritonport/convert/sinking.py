@@ -68,9 +68,11 @@ def _has_dot(line: cst.BaseStatement, frames: list[Frame]) -> bool:
 
 def _writes(line: cst.BaseStatement, frames: list[Frame]) -> bool:
     """Whether a statement may write memory, wait, or leave the straight line."""
-    if not isinstance(line, cst.SimpleStatementLine):
+    if not isinstance(line, (cst.SimpleStatementLine, cst.If)):
         return True
     for node in walk(line):
+        if isinstance(node, (cst.For, cst.While, cst.Return)):
+            return True
         if not isinstance(node, cst.Call):
             continue
         if any(node in frame.calls for frame in frames):

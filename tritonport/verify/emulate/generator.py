@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+import triton
 import triton.experimental.gluon.language as gl
 import triton.language as tl
 from triton.compiler import code_generator as front_end
@@ -24,9 +26,12 @@ from triton.language.core import _unwrap_if_constexpr
 from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
 from tritonport.verify.emulate.loops import LoopOps
+from tritonport.verify.emulate.shared import Memory, Place
 
 # In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
+
+_TRITON = os.path.dirname(triton.__file__)
 
 
 @dataclass
@@ -81,6 +86,16 @@ class Run:
         if not self.failure:
             self.failure = [frame.place() for frame in self.frames]
 
+    def where(self) -> Place:
+        """The line of the user's own source that runs."""
+        own = [frame for frame in self.frames if not frame.file_name.startswith(_TRITON)]
+        frame = (own or self.frames)[-1]
+        return Place(frame.file_name, frame.line)
+
+    def site(self) -> tuple[Any, ...]:
+        """Identifies the call that runs, as the compiler sees it: inlined and with static loops unrolled."""
+        return tuple((id(frame.cur_node), *frame.unrolled) for frame in self.frames)
+
     def check_time(self) -> None:
         if time.monotonic() > self.deadline:
             raise Fault("the launch runs longer than the time limit")
@@ -110,6 +125,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.visiting_arg_default_value = False
         self.dereference_name: Any = self._define_name_lookup()
         self.returns_depend_on_data = False
+        self.unrolled: list[int] = []
         self._line = 1
 
     def _define_name_lookup(self) -> Callable[[str], Any]:
@@ -126,11 +142,16 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
 
         return lookup
 
+    @property
+    def line(self) -> int:
+        """The line in the file that runs, 1-based."""
+        return self.begin_line + self._line
+
     def place(self) -> Frame:
         """Where this call stands."""
         node = self.cur_node
         source = ast.unparse(node).partition("\n")[0] if isinstance(node, ast.stmt | ast.expr) else ""
-        return Frame(self.jit_fn.__name__, self.file_name, self.begin_line + self._line, source)
+        return Frame(self.jit_fn.__name__, self.file_name, self.line, source)
 
     def call(self, arguments: dict[str, Any]) -> Any:
         """Run the function; its result, or None (in newer Triton a constexpr None) if it returns nothing."""
@@ -166,8 +187,11 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.cur_node = outer
         return result
 
-    def _maybe_set_loc_to_name(self, val: object, name: str) -> None:
-        pass
+    def _maybe_set_loc_to_name(self, val: Any, name: str) -> None:
+        # The first name a buffer gets is the one messages use.
+        handle = getattr(val, "handle", None)
+        if isinstance(handle, Memory):
+            handle.buffer.name = handle.buffer.name or name
 
     def _name_loc_prefix(self, prefix: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

@@ -106,6 +106,8 @@ class Launch:
         self._builder = builder
         deadline = time.monotonic() + settings.time_limit
         self._run = Run(builder, semantic, is_gluon, deadline, settings.loop_limit)
+        if isinstance(builder, GluonBuilder):
+            builder.where, builder.site = self._run.where, self._run.site
 
     def run(self, arguments: dict[str, Any], grid: Any) -> LaunchRecord:
         """Run every program. Raises :class:`EmulationError`; what earlier programs wrote stays written."""
@@ -131,6 +133,8 @@ class Launch:
 
     def _program(self, values: dict[str, Any], program: tuple[int, int, int]) -> None:
         self._builder.program = program
+        if isinstance(self._builder, GluonBuilder):
+            self._builder.start_program()
         self._run.failure.clear()
         try:
             self._run.check_time()

@@ -8,6 +8,7 @@ permute ask the compiler's own inference, on an operation built in a scratch mod
 from __future__ import annotations
 
 import atexit
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +16,11 @@ import triton.experimental.gluon.language as gl
 from triton._C.libtriton import gluon_ir, ir
 from triton.experimental.gluon.language import _layouts as layout_types
 
+from tritonport.verify.emulate.agents import Partition
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.errors import Fault
+from tritonport.verify.emulate.shared_ops import SharedOps
+from tritonport.verify.emulate.tensor_cores import TensorCoreOps
 from tritonport.verify.emulate.values import BlockType, Value
 
 
@@ -77,6 +81,20 @@ class LayoutInference:
         except Exception as error:
             raise Fault(f"no layout for {operation} of {list(shape)} with {layout}: {error}") from error
 
+    def memory_layout_of(self, operation: str, layout: Any, shape: tuple[int, ...], argument: Any) -> Any:
+        """The layout of the result of "reshape" or "trans" of a shared memory descriptor of ``shape``."""
+        key = ("memory " + operation, repr(layout), shape, repr(argument))
+        if key not in self._known:
+            builder = self._builder
+            ty = gl.shared_memory_descriptor(None, gl.int8, list(shape), layout, list(shape)).type.to_ir(builder)
+            memory = builder.create_local_alloc(ty)
+            change = builder.create_memdesc_reshape if operation == "reshape" else builder.create_memdesc_trans
+            try:
+                self._known[key] = builder.get_gluon_layout_from_memdesc(change(memory, list(argument)))
+            except Exception as error:
+                raise Fault(f"no layout for {operation} of {list(shape)} with {layout}: {error}") from error
+        return self._known[key]
+
     def holds_pairs(self, layout: Any, shape: tuple[int, ...]) -> bool:
         """Whether each thread holds both elements of the last dimension (what the verifier of ``tt.split`` asks)."""
         key = ("holds_pairs", repr(layout), shape, "")
@@ -105,7 +123,7 @@ def layout_inference(options: Any, target_name: str) -> LayoutInference:
 atexit.register(layout_inference.cache_clear)
 
 
-class GluonBuilder(Builder):
+class GluonBuilder(SharedOps, TensorCoreOps, Builder):
     """The builder of Gluon kernels: as the Triton one, with layouts on its values.
 
     The ``get_*_layout`` methods return Gluon's own layout objects, which here play the part of the IR attributes.
@@ -114,11 +132,22 @@ class GluonBuilder(Builder):
     def __init__(self, options: Any, codegen_fns: dict[str, Any], module_map: dict[str, Any], target_name: str) -> None:
         super().__init__(options, codegen_fns, module_map)
         self._target_name = target_name
+        self.start_program()
+
+    def start_program(self) -> None:
+        """Shared memory of a program is its own."""
+        self.partition = Partition(0, "default", self.options.num_warps)
+        self.partitions = [self.partition]
+        self.buffers = {}
+        self.time = 0
 
     @property
-    def inference(self) -> LayoutInference:
+    def inference(self) -> Any:
         # Not kept: an exception may hold this builder until the interpreter ends.
-        return layout_inference(self.options, self._target_name)
+        options = self.options
+        if self.partition.num_warps != options.num_warps:
+            options = replace(options, num_warps=self.partition.num_warps)
+        return layout_inference(options, self._target_name)
 
     # Layout attributes.
 
@@ -143,6 +172,21 @@ class GluonBuilder(Builder):
     def get_mma_layout(self, version: Any, warps: Any, cga: Any, instruction: Any) -> Any:
         return layout_types.NVMMADistributedLayout(version, warps, instruction, cga)
 
+    def get_nvmma_shared_layout(
+        self, swizzle: int, bits: int, transposed: bool, fp4_padded: bool, cga: Any, rank: int
+    ) -> Any:
+        return layout_types.NVMMASharedLayout(swizzle, bits, rank, transposed, fp4_padded, cga)
+
+    def get_swizzled_shared_layout(self, vec: int, per_phase: int, max_phase: int, order: Any, cga: Any) -> Any:
+        return layout_types.SwizzledSharedLayout(vec, per_phase, max_phase, order, cga)
+
+    def get_padded_shared_layout(self, intervals: Any, paddings: Any, bases: Any, cga: Any, shape: Any) -> Any:
+        pairs = [list(pair) for pair in zip(intervals, paddings, strict=True)]
+        return layout_types.PaddedSharedLayout(pairs, bases, cga, shape)
+
+    def get_shared_linear_layout(self, offset_bases: Any, block_bases: Any, alignment: int) -> Any:
+        return layout_types.SharedLinearLayout(offset_bases, block_bases, alignment)
+
     def get_distributed_ty(self, element: Any, shape: Any, layout: Any) -> BlockType:
         self._check_layout(layout)
         return BlockType(element, shape, layout)
@@ -164,10 +208,9 @@ class GluonBuilder(Builder):
             warps = _product(root.warps_per_cta)
         elif isinstance(root, layout_types.DistributedLinearLayout):
             warps, threads = 1 << len(root.warp_bases), 1 << len(root.lane_bases)
-        if warps is not None and warps != self.options.num_warps:
-            raise Fault(
-                f"{layout} has {warps} warps per CTA, but the kernel runs with num_warps={self.options.num_warps}"
-            )
+        if warps is not None and warps != self.partition.num_warps:
+            who = "the kernel" if self.partition.index == 0 else f"the partition {self.partition.name}"
+            raise Fault(f"{layout} has {warps} warps per CTA, but {who} runs with num_warps={self.partition.num_warps}")
         if threads is not None and threads != self.options.warp_size:
             raise Fault(f"{layout} has {threads} threads per warp, but the target has {self.options.warp_size}")
 

@@ -26,6 +26,7 @@ class LoopOps:
     lscope: dict[str, Any]
     local_defs: dict[str, Any]
     scf_stack: list[ast.AST]
+    unrolled: list[int]
 
     def visit_For(self: Any, node: ast.For) -> None:
         assert isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name)
@@ -52,7 +53,9 @@ class LoopOps:
         bounds = (iterator.start, iterator.end, iterator.step)
         for index in range(*(_unwrap_if_constexpr(bound) for bound in bounds)):
             self.lscope[node.target.id] = tl.constexpr(index)
+            self.unrolled.append(index)
             self.visit_compound_statement(node.body)
+            self.unrolled.pop()
 
     def _iteration_values(self: Any, start: Any, end: Any, step: Any) -> tuple[range, Any]:
         """The values of the induction variable, and its type."""

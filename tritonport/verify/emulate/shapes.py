@@ -13,17 +13,33 @@ from tritonport.verify.emulate.values import Array, BlockType, Value, layout_of,
 
 
 def matrix_product(a: Value, b: Value, precision: Any) -> Array:
-    """a @ b without rounding the sums: fp64 for floating-point operands, int32 for integers.
+    """a @ b with sums that are not rounded: fp64 for floating-point operands, int32 for integers.
+
+    Every product of both dialects comes from here, whatever instruction is to compute it, and the operands are laid
+    out alike in memory, so that a kernel and its port get the same bits.
 
     With tf32 precision, fp32 operands lose the bits a tensor core ignores; the split modes (tf32x3, bf16x3, ...) are
     taken as exact products of fp32 operands.
     """
     if a.dtype.is_int():
-        return np.asarray(np.matmul(a.data.astype(np.int32), b.data.astype(np.int32)))
+        return np.asarray(np.matmul(a.data.astype(np.int32, order="C"), b.data.astype(np.int32, order="C")))
     left, right = to_float(a.data, a.dtype), to_float(b.data, b.dtype)
     if precision == ir.INPUT_PRECISION.TF32 and a.dtype.is_fp32():
         left, right = truncate_tf32(left), truncate_tf32(right)
-    return np.asarray(np.matmul(left.astype(np.float64), right.astype(np.float64)))
+    return np.asarray(np.matmul(left.astype(np.float64, order="C"), right.astype(np.float64, order="C")))
+
+
+def accumulate(product: Array, acc: Value | None, dtype: Any, layout: Any) -> Value:
+    """The product, rounded to ``dtype`` and added to ``acc`` in that type.
+
+    So ``dot(a, b, acc)`` is ``acc + dot(a, b)`` to the bit: compilers turn one into the other.
+    """
+    if acc is None:
+        return Value(product if dtype.is_int() else from_float(product, dtype), dtype, layout)
+    if dtype.is_int():
+        return Value(product + acc.data, dtype, layout)
+    rounded = to_float(from_float(product, dtype), dtype)
+    return Value(from_float(rounded + to_float(acc.data, dtype), dtype), dtype, layout)
 
 
 class ShapeOps:
@@ -85,11 +101,7 @@ class ShapeOps:
         return Value(np.bincount(kept.reshape(-1), minlength=bins).astype(np.int32), tl.int32, layout)
 
     def create_dot(self, a: Value, b: Value, acc: Value, precision: Any, _imprecise: object) -> Value:
-        product = matrix_product(a, b, precision)
-        if acc.dtype.is_int():
-            return Value(product + acc.data, acc.dtype, layout_of(acc))
-        total = product + to_float(acc.data, acc.dtype).astype(np.float64)
-        return Value(from_float(total, acc.dtype), acc.dtype, layout_of(acc))
+        return accumulate(matrix_product(a, b, precision), acc, acc.dtype, layout_of(acc))
 
     def create_barrier(self, *_: object, **__: object) -> None:
         """Lanes run in lock step, so a barrier within a program has nothing to wait for."""
