@@ -10,6 +10,7 @@ import libcst as cst
 import tritonport.analysis.dots  # noqa: F401  registers the operation
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
+from tritonport.analysis.globals import Globals
 from tritonport.analysis.operations import OPERATIONS, Call
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
@@ -37,7 +38,7 @@ def libdevice_name(qualified: str) -> str | None:
     return None
 
 
-class Calls:
+class Calls(Globals):
     """The part of the interpreter that reads calls."""
 
     module: SourceModule
@@ -46,7 +47,8 @@ class Calls:
     depth: int
 
     def __init__(self, module: SourceModule) -> None:
-        self.module = module
+        self.root = self.module = module
+        self.foreign = {}
         self.environment = {}
         self.integers: set[str] = set()
 
@@ -109,6 +111,30 @@ class Calls:
             if method is not None:
                 return method
         function = self.evaluate(node.func)
+        if function.kind is Kind.FUNCTION and function.items:
+            return self._several(function, node)
+        return self._call(function, node)
+
+    def _several(self, function: Value, node: cst.Call) -> Value:
+        """A call of a function that an `if` or a `try` defines twice, read under each; they have to agree."""
+        self.frame.variants[node] = []
+        choices = [Value(Kind.FUNCTION, function=function.function), *function.items]
+        choices.sort(key=lambda choice: not isinstance(choice.function, Kernel))
+        first, *others = [
+            self._helper(choice.function, node, variant=index > 0)
+            if isinstance(choice.function, Kernel)
+            else self._call(choice, node)
+            for index, choice in enumerate(choices)
+        ]
+        for other in others:
+            if not same_kind(first, other):
+                raise Refusal(
+                    "TP102", f"the definitions of {self._code(node.func)} give back different kinds of values", node
+                )
+            tie(first, other)
+        return first
+
+    def _call(self, function: Value, node: cst.Call) -> Value:
         if isinstance(function.function, Kernel):
             return self._helper(function.function, node)
         if function.kind is Kind.FUNCTION and isinstance(function.function, str):
@@ -129,7 +155,7 @@ class Calls:
             head = head.value
         path = dotted(attribute)
         if isinstance(head, cst.Name) and head.value not in self.environment and path is not None:
-            named = self.module.qualified_names(attribute) or self.module.kernel_by_path(path, self.frame.kernel)
+            named = self.module.lookup(path) or self.module.kernel_by_path(path, self.frame.kernel)
             if named:
                 return None
         base = self.evaluate(attribute.value)
@@ -142,7 +168,8 @@ class Calls:
             raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
         entry = find_api(f"tensor.{name}")
         if entry is None:
-            if name in ("is_ptr", "is_block", "is_floating", "is_int"):
+            if name.startswith("is_"):
+                # A question about a dtype: `is_floating`, `is_int_signed`, `is_fp16`.
                 return Value(Kind.CONSTEXPR)
             descriptor = find_api(f"descriptor.{name}")
             if descriptor is not None:
@@ -198,6 +225,8 @@ class Calls:
             return self._builtin(name.removeprefix("builtins."), node)
         if name.startswith("closure."):
             return self._captured_call(node)
+        if name.startswith("constexpr."):
+            return self._constexpr_function(name, node)
         if name.startswith("module."):
             return self._unknown(self._code(node.func), node)
         if libdevice_name(name):
@@ -242,6 +271,9 @@ class Calls:
             return constant(count, dims.number(count))
         if name == "len" and values and values[0].is_tensor:
             return Value(Kind.CONSTEXPR, dim=values[0].shape[0])
+        if name == "len" and values and values[0].kind in (Kind.SCALAR, Kind.CONSTEXPR):
+            # A tuple argument of the kernel.
+            return Value(Kind.CONSTEXPR)
         if name in ("isinstance", "type", "str", "bool"):
             return Value(Kind.CONSTEXPR)
         if name == "print":
@@ -280,8 +312,8 @@ class Calls:
             )
         return Value(Kind.CONSTEXPR)
 
-    def _helper(self, kernel: Kernel, node: cst.Call) -> Value:
-        """A jit function of this file."""
+    def _helper(self, kernel: Kernel, node: cst.Call, variant: bool = False) -> Value:
+        """A jit function of this file or of another; a `variant` is one more definition of the function called."""
         arguments: dict[str, Value] = {}
         names = [parameter.name for parameter in kernel.parameters]
         position = 0
@@ -301,9 +333,9 @@ class Calls:
                 position += 1
             else:
                 raise Refusal("TP105", f"too many arguments for {kernel.name}", node)
-        return self.inline(kernel, node, arguments)
+        return self.inline(kernel, node, arguments, variant)
 
-    def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value]) -> Value:
+    def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value], variant: bool = False) -> Value:
         raise NotImplementedError
 
     def _captured_call(self, node: cst.Call) -> Value:
@@ -341,6 +373,23 @@ class Calls:
 
     def _unknown(self, text: str, node: cst.Call) -> Value:
         raise Refusal("TP102", f"{text} is not a function tritonport can read", node)
+
+
+def same_kind(left: Value, right: Value) -> bool:
+    """Whether two values can stand for each other in the text: kind, rank and, for tuples, items."""
+    if left.kind is Kind.TUPLE and right.kind is Kind.TUPLE:
+        pairs = zip(left.items, right.items, strict=False)
+        return len(left.items) == len(right.items) and all(same_kind(a, b) for a, b in pairs)
+    numbers = (Kind.SCALAR, Kind.CONSTEXPR)
+    return (left.kind is right.kind and left.rank == right.rank) or (left.kind in numbers and right.kind in numbers)
+
+
+def tie(left: Value, right: Value) -> None:
+    """Two results of one call have one layout."""
+    for first, second in zip(left.items, right.items, strict=False):
+        tie(first, second)
+    if left.is_tensor and right.is_tensor and left.op == "call":
+        left.operands.append(Operand(None, right))
 
 
 def language_entry(name: str) -> ApiEntry | None:

@@ -134,55 +134,9 @@ class Expressions(Calls):
                 return none() if known is None else constant(known)
             if name in _BUILTIN_FUNCTIONS:
                 return Value(Kind.FUNCTION, function=f"builtins.{name}")
-            raise Refusal("TP102", f"the name {name} is not defined in this file", node)
+            where = "in this file" if self.module is self.root else f"in {self.module.path}"
+            raise Refusal("TP102", f"the name {name} is not defined {where}", node)
         return value
-
-    def _global(self, node: cst.Name) -> Value | None:
-        """What a name of an enclosing scope stands for; None where the file does not say."""
-        name = node.value
-        for scope in reversed(self.frame.kernel.enclosing_functions):
-            inner = self.module.local_binding(scope, name)
-            if inner is not None:
-                return self._captured(name, inner)
-        if name in self.module.bindings.kernels:
-            return Value(Kind.FUNCTION, function=self.module.bindings.kernels[name])
-        if name in self.module.bindings.imported:
-            return self.qualified_value(self.module.bindings.imported[name], node)
-        if name in self.module.bindings.assigned:
-            return self._assigned(name, self.module.bindings.assigned[name])
-        if name in self.module.bindings.functions:
-            return Value(Kind.FUNCTION, function=f"module.{name}")
-        return None
-
-    def _captured(self, name: str, inner: cst.BaseExpression | str) -> Value:
-        """A variable of an enclosing function: a compile-time value or a function, known when the kernel is made."""
-        if isinstance(inner, str):
-            return Value(Kind.FUNCTION, function=f"closure.{name}", dim=dims.symbol(name))
-        return self._assigned(name, inner)
-
-    def _assigned(self, name: str, expression: cst.BaseExpression) -> Value:
-        if isinstance(expression, cst.Call):
-            names = self.module.qualified_names(expression.func)
-            if any(full.endswith(".constexpr") for full in names) and expression.args:
-                inner = self.module_value(expression.args[0].value)
-                return Value(Kind.CONSTEXPR, dim=dims.symbol(name), known=inner.known, factor=strides.STRIDED)
-            if any(full.startswith("triton.") for full in names):
-                return Value(Kind.CONSTEXPR, dim=dims.symbol(name))
-        resolved = self.module.qualified_names(expression)
-        if resolved:
-            return self.qualified_value(resolved, expression)
-        return Value(Kind.CONSTEXPR, dim=dims.symbol(name))
-
-    def module_value(self, expression: cst.BaseExpression) -> Value:
-        """The value of an expression at module scope: a default argument, a constant."""
-        saved = self.environment
-        self.environment = {}
-        try:
-            return self._evaluate(expression)
-        except Refusal:
-            return Value(Kind.CONSTEXPR)
-        finally:
-            self.environment = saved
 
     def _attribute(self, node: cst.Attribute) -> Value:
         head: cst.BaseExpression = node
@@ -190,9 +144,9 @@ class Expressions(Calls):
             head = head.value
         local = isinstance(head, cst.Name) and head.value in self.environment
         if not local and dotted(node) is not None:
-            names = self.module.qualified_names(node)
-            if names:
-                return self.qualified_value(names, node)
+            found = self.path_value(dotted(node) or "", node)
+            if found is not None:
+                return found
             kernel = self.module.kernel_by_path(dotted(node) or "", self.frame.kernel)
             if kernel is not None:
                 return Value(Kind.FUNCTION, function=kernel)
@@ -208,9 +162,15 @@ class Expressions(Calls):
             raise Refusal("TP101", ".T is not converted by this version", node)
         if base.kind in (Kind.DTYPE, Kind.OBJECT, Kind.CONSTEXPR, Kind.SCALAR, Kind.TUPLE, Kind.FUNCTION):
             if base.kind is Kind.SCALAR and name not in ("value", "numel", "name", "itemsize"):
-                return scalar(strides.STRIDED, ())
+                return self._field(node, base)
             return Value(Kind.CONSTEXPR)
         raise Refusal("TP107", f"the attribute .{name} of a {base.kind.value}", node)
+
+    def _field(self, node: cst.BaseExpression, base: Value) -> Value:
+        """A field or an element of a tuple argument: it may be a pointer or a stride, and goes by its own spelling."""
+        if len(base.pointers) == 1 and self.code(node).startswith(base.pointers[0]):
+            return scalar(strides.argument(self.code(node)), (self.code(node),))
+        return scalar()
 
     # -- operators
 
@@ -499,8 +459,7 @@ class Expressions(Calls):
             if base.kind in (Kind.SCALAR, Kind.OBJECT, Kind.CONSTEXPR, Kind.DTYPE):
                 if base.kind is Kind.SCALAR and any(self._new_axis(index) for index in indices):
                     raise Refusal("TP203", f"{self.code(node)} adds a dimension to a scalar", node)
-                # An element of a tuple argument: a run-time scalar that may be a stride.
-                return scalar(strides.argument(self.code(node)) if base.kind is Kind.SCALAR else strides.STRIDED)
+                return self._field(node, base) if base.kind is Kind.SCALAR else scalar()
             raise Refusal("TP105", f"the subscript {self.code(node)}", node)
         return self.expand(node, (node.value, base), [self._new_axis(index) for index in indices])
 

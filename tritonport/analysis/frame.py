@@ -32,7 +32,10 @@ class Definition:
 
 @dataclass(eq=False)
 class Frame:
-    """One function, walked for one call (or for the launch of a kernel)."""
+    """One function, walked for one call (or for the launch of a kernel).
+
+    `variants` are the other definitions of a function that an `if` or a `try` defines twice, walked for the same call.
+    """
 
     kernel: Kernel
     caller: Frame | None = None
@@ -44,6 +47,7 @@ class Frame:
     parameters: dict[str, Definition] = field(default_factory=dict)
     returns: list[tuple[cst.Return, Value]] = field(default_factory=list)
     calls: dict[cst.Call, Frame] = field(default_factory=dict)
+    variants: dict[cst.Call, list[Frame]] = field(default_factory=dict)
     operations: dict[cst.CSTNode, str] = field(default_factory=dict)
     resolved: dict[cst.CSTNode, str] = field(default_factory=dict)
 

@@ -45,23 +45,28 @@ class Interpreter(Expressions):
                 value = scalar(strides.argument(parameter.name), (parameter.name,))
             definition = Definition(parameter.name, value, "parameter", frame)
             environment[parameter.name] = frame.parameters[parameter.name] = definition
-        self._body(frame, environment)
+        with self.reading(kernel.module):
+            self._body(frame, environment)
         return frame
 
-    def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value]) -> Value:
+    def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value], variant: bool = False) -> Value:
         """Read a helper for one call and return what the call gives back."""
         if self.call_depth >= MAX_CALL_DEPTH:
             raise Refusal("TP105", f"{kernel.name} calls itself", call)
         caller = self.frame
         frame = Frame(kernel, caller=caller, call=call)
-        caller.calls[call] = frame
+        if variant:
+            caller.variants[call].append(frame)
+        else:
+            caller.calls[call] = frame
         environment: Environment = {}
         for parameter in kernel.parameters:
             given = arguments.get(parameter.name)
             if given is None:
                 if parameter.default is None:
                     raise Refusal("TP105", f"{kernel.name} is called without {parameter.name}", call)
-                given = self.module_value(parameter.default)
+                with self.reading(kernel.module):
+                    given = self.module_value(parameter.default)
             definition = Definition(parameter.name, self._boundary(given, "parameter", call), "parameter", frame)
             if parameter.constexpr and given.kind is Kind.CONSTEXPR:
                 definition.value = given
@@ -69,7 +74,12 @@ class Interpreter(Expressions):
         saved = self.frame, self.environment, self.depth
         self.call_depth += 1
         try:
-            self._body(frame, environment)
+            with self.reading(kernel.module):
+                self._body(frame, environment)
+        except Refusal as refusal:
+            if kernel.module is not caller.kernel.module:
+                raise self._from_elsewhere(refusal, kernel, call) from None
+            raise
         finally:
             self.call_depth -= 1
             self.frame, self.environment, _ = saved
@@ -77,8 +87,19 @@ class Interpreter(Expressions):
         returned = [value for _, value in frame.returns]
         if not returned:
             return none()
+        if len({len(value.items) for value in returned if value.kind is Kind.TUPLE}) > 1:
+            # Which of them comes back is decided by an argument; the caller unpacks the number it expects.
+            choices = tuple(self._boundary(value, "call", call) for value in returned)
+            return Value(Kind.OBJECT, op="choices", items=choices)
         result = self.merge_values(returned, "return") if len(returned) > 1 else returned[0]
         return self._boundary(result, "call", call)
+
+    def _from_elsewhere(self, refusal: Refusal, kernel: Kernel, call: cst.Call) -> Refusal:
+        """What stands in another file is reported at the call that leads there."""
+        line, _ = kernel.module.position(refusal.node) if refusal.node is not None else (1, 1)
+        return Refusal(
+            refusal.code, f"{refusal.message} (in {kernel.name}, {kernel.module.path}:{line})", call, refusal.hint
+        )
 
     def _boundary(self, value: Value, op: str, node: cst.CSTNode) -> Value:
         """A value that crosses a call: a tensor keeps one layout there, whatever it was made of."""
@@ -197,6 +218,9 @@ class Interpreter(Expressions):
             return
         if isinstance(target, (cst.Tuple, cst.List)):
             elements = [element.value for element in target.elements]
+            if value.op == "choices":
+                fitting = [item for item in value.items if item.kind is Kind.TUPLE and len(item.items) == len(elements)]
+                value = self.merge_values(fitting, "return") if len(fitting) > 1 else fitting[0] if fitting else value
             parts: Sequence[cst.BaseExpression | None] = [None] * len(elements)
             if isinstance(expression, (cst.Tuple, cst.List)) and len(expression.elements) == len(elements):
                 parts = [element.value for element in expression.elements]

@@ -8,6 +8,7 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.convert.rewrite import rewrite
 from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
+from tritonport.source.project import shared_project
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
         InputError: the text is not Python (TP001).
     """
     options = options or ConvertOptions()
-    module = SourceModule(text, path)
+    module = SourceModule(text, path, shared_project())
     writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
     output = rewrite(writer)

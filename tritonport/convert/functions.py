@@ -346,8 +346,8 @@ class FunctionWriter(ExpressionWriter):
     def note(self, code: str, message: str, node: cst.CSTNode) -> None:
         """Say something about the statement that is being written: a diagnostic, and a comment above it."""
         if self.final:
-            line, column = self.module.module.position(node)
-            self.notes.append(Diagnostic(code, message, self.module.module.path, line, column, self.kernel.name))
+            path, line, column = self.module.place(node, self.frames[0])
+            self.notes.append(Diagnostic(code, message, path, line, column, self.kernel.name))
 
     def _statement(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
         written = self._written(line)
@@ -636,6 +636,10 @@ class FunctionWriter(ExpressionWriter):
                 )
                 for frame in callees
             )
+            rows = [frame.parameters[name].value.items if frame is not None else () for frame in callees]
+            if isinstance(argument.value, (cst.Tuple, cst.List)) and any(rows):
+                arguments.append(argument.with_changes(value=self.spelled(argument.value, rows)))
+                continue
             arguments.append(
                 argument.with_changes(
                     value=self.emit(argument.value, wanted if any(term is not None for term in wanted) else None)
@@ -654,9 +658,7 @@ class FunctionWriter(ExpressionWriter):
             )
         from tritonport.convert.expressions import join_arguments
 
-        function = node.func
-        if written.name != callee.kernel.name:
-            function = cst.Name(written.name)
+        function = self.module.helper_function(node, callee.kernel, written)
         call = node.with_changes(func=function, args=join_arguments(arguments, extra))
         result = self.first(node)
         if result is None or not result.is_tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from tritonport.analysis.signatures import signature
 from tritonport.analysis.values import Refusal
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
+from tritonport.convert.imported import Imported, call_signature, written_as_it_is
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
@@ -29,13 +31,17 @@ from tritonport.source.walk import walk
 
 @dataclass
 class Written:
-    """One Gluon version of a helper: its name, its text, and the layouts it has to be given."""
+    """One Gluon version of a helper: its name, its text, and the layouts it has to be given.
+
+    `as_it_is`: the Triton function of another file, which needs no version of its own.
+    """
 
     name: str
     kernel: Kernel
     frames: list[Frame]
     node: cst.FunctionDef | None = None
     slots: list[tuple[str, list[object]]] = field(default_factory=list)
+    as_it_is: bool = False
 
     def slots_for(self, callees: Sequence[Frame | None]) -> list[tuple[str, list[Term | None]]]:
         """The layout parameters with their terms for the given frames."""
@@ -61,6 +67,9 @@ class ModuleWriter:
     ) -> None:
         load_recipes()
         self.module = module
+        self.reading = module
+        self.imported = Imported(self)
+        self.is_trial = False
         self.triton = triton
         self.target = target
         self.config = module.tree.config_for_parsing
@@ -114,6 +123,7 @@ class ModuleWriter:
         self.snippets.clear()
         self.entries_used.clear()
         self.diagnostics.clear()
+        self.imported.clear()
         self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]
 
     def _analyse(self, entries: list[Kernel]) -> bool:
@@ -127,11 +137,16 @@ class ModuleWriter:
                 self._refuse(kernel, refusal)
                 return False
             self.analysed[kernel] = Analysed(kernel, frame, interpreter.integers)
+            self._integers[id(frame)] = interpreter.integers
             for inner in frames:
-                self._integers[id(inner)] = interpreter.integers
                 if inner is not frame:
-                    self.helper_frames.setdefault(inner.kernel, []).append(inner)
+                    self.add_helper_frame(inner, interpreter.integers)
         return True
+
+    def add_helper_frame(self, frame: Frame, integers: set[str]) -> None:
+        """One more call that a helper's Gluon version has to serve."""
+        self._integers[id(frame)] = integers
+        self.helper_frames.setdefault(frame.kernel, []).append(frame)
 
     def _write(self) -> bool:
         for kernel, analysed in self.analysed.items():
@@ -149,6 +164,12 @@ class ModuleWriter:
         self.refusals[kernel] = Diagnostic(
             refusal.code, refusal.message, self.module.path, line, column, kernel.name, refusal.hint
         )
+
+    def place(self, node: cst.CSTNode, frame: Frame) -> tuple[str, int, int]:
+        """Path, line and column to report a node at: what stands in another file, at the call that leads there."""
+        while frame.kernel.module is not self.module and frame.caller is not None and frame.call is not None:
+            node, frame = frame.call, frame.caller
+        return self.module.path, *self.module.position(node)
 
     def _orphans(self, candidates: list[Kernel], called: set[Kernel]) -> None:
         """Helpers whose every caller was left stay as they are, without a word of their own."""
@@ -198,21 +219,81 @@ class ModuleWriter:
                 return version
         raise Inconsistent
 
+    def helper_of(self, frame: Frame) -> Written:
+        """The version that one call is served by."""
+        return self.helper(frame.kernel, [frame])
+
+    def helper_function(self, node: cst.Call, callee: Kernel, written: Written) -> cst.BaseExpression:
+        """What a call of a helper names in the output; refuses definitions that need different calls."""
+        for frame in [frame for frames in [*self.helper_frames.values()] for frame in frames] + [
+            analysed.frame for analysed in self.analysed.values()
+        ]:
+            for other in frame.variants.get(node, ()):
+                found = self.helper_of(other)
+                if (
+                    found.as_it_is is not written.as_it_is
+                    or (found.slots != written.slots
+                    and (found.slots or written.slots))
+                ):
+                    raise Refusal("TP102", f"the definitions of {callee.name} need different calls in Gluon", node)
+                if callee.module is not self.module and not found.as_it_is:
+                    raise Refusal(
+                        "TP102", f"{callee.name} of {callee.module.name} has several definitions that change", node
+                    )
+        if written.as_it_is:
+            return node.func if self.reading is self.module else self.imported.name(node.func)
+        if written.name != callee.name or callee.module is not self.module:
+            return cst.Name(written.name)
+        return node.func
+
+    @contextmanager
+    def reading_of(self, kernel: Kernel) -> Iterator[None]:
+        """Write a helper whose names are those of another file."""
+        saved, self.reading = self.reading, kernel.module
+        try:
+            yield
+        finally:
+            self.reading = saved
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Write only to see what changes: names stay, and nothing is remembered."""
+        saved = self.is_trial, self.since, self.until
+        sets = self.snippets, self.entries_used
+        kept = set(self.snippets), set(self.entries_used)
+        count = len(self.diagnostics)
+        self.is_trial = True
+        try:
+            yield
+        finally:
+            self.is_trial, self.since, self.until = saved
+            for live, before in zip(sets, kept, strict=True):
+                live.intersection_update(before)
+            del self.diagnostics[count:]
+
     def _write_helper(self, kernel: Kernel) -> list[Written]:
         frames = self.helper_frames[kernel]
+        if kernel.module is not self.module and self.imported.works_as_it_is(kernel, frames):
+            self.imported.tell(kernel, frames)
+            return [written_as_it_is(kernel, frames)]
         keep_original = self._needed_by_triton(kernel)
         try:
             return [self._version(kernel, frames, 0, keep_original)]
         except Inconsistent:
             groups: dict[tuple[object, ...], list[Frame]] = {}
             for frame in frames:
-                groups.setdefault(_call_signature(frame), []).append(frame)
+                groups.setdefault(call_signature(frame), []).append(frame)
             if len(groups) == 1:
                 raise
             return [self._version(kernel, group, number, keep_original) for number, group in enumerate(groups.values())]
 
     def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
         writer = FunctionWriter(self, kernel, frames)
+        if kernel.module is not self.module:
+            with self.reading_of(kernel):
+                node = writer.write()
+            name = self.imported.copied(kernel, node, number)
+            return Written(name, kernel, frames, None, [(slot, list(roots)) for slot, roots in writer.slots])
         node = writer.write()
         name = kernel.name
         if keep_original:
@@ -239,9 +320,14 @@ class ModuleWriter:
         """`gl.load` for `tl.load` under whatever name the file has it; other names as they are."""
         if isinstance(node, cst.SimpleString):
             return self._string_annotation(node)
-        names = self.module.qualified_names(node)
-        if any(libdevice_name(name) for name in names):
+        if self.is_trial:
             return node
+        passed = self._passed_function(node)
+        if passed is not None:
+            return self.imported.function(passed, node)
+        names = self.reading.qualified_names(node)
+        if any(libdevice_name(name) for name in names) or len({name.rpartition(".")[2] for name in names}) > 1:
+            return node if self.reading is self.module else self.imported.name(node)
         for name in names:
             if not name.startswith("triton.language"):
                 continue
@@ -251,15 +337,22 @@ class ModuleWriter:
             target = entry.target(self.triton)
             self.entries_used.add(entry.name)
             if target is None or not target.startswith("gl."):
-                return node
+                break
             written = cst.parse_expression(self.local_name(target))
             return written.with_changes(lpar=node.lpar, rpar=node.rpar)
-        return node
+        return node if self.reading is self.module else self.imported.name(node)
+
+    def _passed_function(self, node: cst.BaseExpression) -> Kernel | None:
+        """A jit function of another file that stands in the text without being called."""
+        meanings = self.reading.lookup(dotted(node) or "")
+        if len(meanings) == 1 and meanings[0].kernel is not None and meanings[0].kernel.module is not self.module:
+            return meanings[0].kernel
+        return None
 
     def _string_annotation(self, node: cst.SimpleString) -> cst.BaseExpression:
         """`"tl.constexpr"` as an annotation: quotes stay, the name changes."""
         text = node.value
-        if self.module.is_constexpr(node):
+        if self.module.is_constexpr(node) and not self.is_trial:
             return node.with_changes(value=re.sub(r"[\w.]*constexpr", f"{self.gl}.constexpr", text))
         return node
 
@@ -342,7 +435,7 @@ class ModuleWriter:
         """`tl.range` is `range` unless it carries hints, which only Triton's own pipeliner reads: those stay, and are
         said."""
         arguments = [argument.with_changes(value=writer.emit(argument.value)) for argument in node.args]
-        qualified = self.module.qualified_names(node.func)
+        qualified = self.reading.qualified_names(node.func)
         entry = next((language_entry(name) for name in qualified if name.startswith("triton.language")), None)
         if entry is None or entry.short != "range":
             return node.with_changes(func=self.language_name(node.func), args=arguments)
@@ -376,7 +469,7 @@ class ModuleWriter:
         return node.with_changes(func=cst.Name("range"), args=arguments)
 
     def _source(self, node: cst.CSTNode) -> str:
-        return self.module.tree.code_for_node(node)
+        return self.reading.tree.code_for_node(node)
 
     # -- local compile-time names in layouts
 
@@ -413,10 +506,6 @@ def _defines_constexpr(statement: cst.BaseStatement, name: str) -> bool:
             _defines_constexpr(inner, name) for inner in statement.body.body if isinstance(inner, cst.BaseStatement)
         )
     return False
-
-
-def _call_signature(frame: Frame) -> tuple[object, ...]:
-    return tuple((name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items())
 
 
 def _calls(node: cst.CSTNode) -> list[cst.Call]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tritonport.convert.copies import copies, imports, without_copied
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import available, render, snippet, with_dependencies
 from tritonport.source.module import Kernel, dotted
@@ -18,6 +19,8 @@ def rewrite(writer: ModuleWriter) -> str:
     for kernel, node in writer.written.items():
         replaced[kernel.node] = [_decorated(writer, kernel, node)]
     for kernel, versions in writer.helpers.items():
+        if kernel.module is not writer.module:
+            continue
         nodes = [_decorated(writer, kernel, version.node) for version in versions if version.node is not None]
         if kernel in writer.written:
             nodes = [node for node, version in zip(nodes, versions, strict=True) if version.name != kernel.name]
@@ -133,18 +136,19 @@ def _with_imports(
         header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal, {range_}"))
         lines[0] = lines[0].with_changes(leading_lines=[header])
     start = place if first_kernel is None else first_kernel
-    functions, imports = _snippet_statements(writer, body)
+    functions, needed = _snippet_statements(writer, body)
     present = {
         writer.module.tree.code_for_node(statement).strip()
         for statement in body
         if isinstance(statement, cst.SimpleStatementLine)
     }
-    body[start:start] = functions
+    body[start:start] = [*functions, *copies(writer)]
     body[place:place] = [
         *lines,
-        *(line for line in imports if writer.module.tree.code_for_node(line).strip() not in present),
+        *(line for line in needed if writer.module.tree.code_for_node(line).strip() not in present),
+        *imports(writer),
     ]
-    return _without_unused(body)
+    return _without_unused(without_copied(writer, body))
 
 
 def _meanings(writer: ModuleWriter) -> set[str]:

@@ -56,6 +56,9 @@ def frames_of(frame: Frame) -> Iterator[Frame]:
     yield frame
     for callee in frame.calls.values():
         yield from frames_of(callee)
+    for others in frame.variants.values():
+        for callee in others:
+            yield from frames_of(callee)
 
 
 def collect(frames: Iterable[Frame]) -> list[Value]:

@@ -1,20 +1,23 @@
 """A Python file as tritonport reads it: the syntax tree, what its names mean, and its kernels.
 
-Names are resolved from the file's own import statements and assignments, never by importing it. A name bound in both
-arms of a `try` or an `if` keeps all its meanings; they are spellings of one function in practice (`libdevice` moved
-four times).
+Names are resolved from import statements and assignments, through the files they lead to, never by importing one. A
+name bound in both arms of a `try` or an `if` keeps all its meanings; they are spellings of one function in practice
+(`libdevice` moved four times), or two definitions of one helper.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import libcst as cst
 
 from tritonport.report import Diagnostic, InputError
+from tritonport.source.meaning import Meaning, distinct
+from tritonport.source.project import Project, module_name
 from tritonport.source.walk import children, walk
 
 
@@ -37,6 +40,7 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
     decorator: cst.Decorator | None
+    module: SourceModule = field(repr=False)
 
     @property
     def in_class(self) -> bool:
@@ -53,12 +57,21 @@ class Kernel:
 
 @dataclass
 class Bindings:
-    """What the names of one scope mean: imported objects by qualified name, kernels, and assigned expressions."""
+    """What the names of one scope mean: imported objects by qualified name, kernels, and assigned expressions.
+
+    Attributes:
+        definitions: every jit function a name can be, where an `if` or a `try` chooses.
+        assignments: every expression a name is assigned; `assigned` holds the last.
+        stars: modules of `from module import *`.
+    """
 
     imported: dict[str, list[str]] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     assigned: dict[str, cst.BaseExpression] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    definitions: dict[str, list[Kernel]] = field(default_factory=dict)
+    assignments: dict[str, list[cst.BaseExpression]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
 
 
 JIT = {"triton.jit": "triton", "triton.runtime.jit.jit": "triton", "triton.experimental.gluon.jit": "gluon"}
@@ -89,9 +102,11 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnos
 class SourceModule:
     """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, project: Project | None = None) -> None:
         self.path = path
         self.text = text
+        self.project = project if project is not None else Project()
+        self._lookups: dict[str, list[Meaning]] = {}
         try:
             self.tree = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
@@ -108,7 +123,22 @@ class SourceModule:
         for kernel in self.kernels:
             if not kernel.in_class:
                 self.bindings.kernels.setdefault(kernel.name, kernel)
+                if not kernel.scope:
+                    self.bindings.definitions.setdefault(kernel.name, []).append(kernel)
         self._assigned_kernels()
+
+    @cached_property
+    def file(self) -> Path | None:
+        """Where the file lies; None for text that stands in no folder."""
+        if self.path.startswith("<"):
+            return None
+        file = Path(self.path).absolute()
+        return file if file.parent.is_dir() else None
+
+    @cached_property
+    def name(self) -> str:
+        """The dotted name other files import it by."""
+        return module_name(self.file) if self.file is not None else ""
 
     def position(self, node: cst.CSTNode) -> tuple[int, int]:
         """Line and column of a node of some kernel, both from 1; (1, 1) for anything else.
@@ -168,6 +198,7 @@ class SourceModule:
             elif isinstance(statement, cst.ImportFrom):
                 base = "." * len(statement.relative) + (dotted(statement.module) or "" if statement.module else "")
                 if isinstance(statement.names, cst.ImportStar):
+                    self.bindings.stars.append(base)
                     continue
                 joint = "" if base.endswith(".") else "."
                 for alias in statement.names:
@@ -185,14 +216,95 @@ class SourceModule:
                 for target in targets:
                     if isinstance(target, cst.Name):
                         self.bindings.assigned[target.value] = statement.value
+                        self.bindings.assignments.setdefault(target.value, []).append(statement.value)
 
     def _bind(self, name: str, qualified: str) -> None:
         meanings = self.bindings.imported.setdefault(name, [])
         if qualified not in meanings:
             meanings.append(qualified)
 
-    def qualified_names(self, node: cst.BaseExpression, depth: int = 0) -> list[str]:
+    def qualified_names(self, node: cst.BaseExpression) -> list[str]:
         """Every qualified name an expression can mean at module scope: `tl.load` is `triton.language.load`."""
+        path = dotted(node)
+        if path is None:
+            return []
+        return [meaning.qualified for meaning in self.lookup(path) if meaning.kind in ("external", "module")]
+
+    def binds(self, name: str) -> bool:
+        """Whether the file gives a name a meaning of its own, at module scope."""
+        bound = self.bindings
+        return any(name in names for names in (bound.imported, bound.kernels, bound.assigned, bound.functions))
+
+    def lookup(self, path: str) -> list[Meaning]:
+        """Everything a name or a dotted path can mean at module scope; empty where the file does not say."""
+        found = self._lookups.get(path)
+        if found is None:
+            # Names that lead back to themselves mean nothing by that way.
+            self._lookups[path] = []
+            found = self._lookups[path] = self._meanings(path)
+        return found
+
+    def _meanings(self, path: str) -> list[Meaning]:
+        head, _, rest = path.partition(".")
+        suffix = f".{rest}" if rest else ""
+        bound = self.bindings
+        found: list[Meaning] = []
+        if not rest:
+            found += [self._of_kernel(kernel) for kernel in bound.definitions.get(head, ())]
+        if not found and head in bound.kernels and not rest:
+            found.append(self._of_kernel(bound.kernels[head]))
+        for qualified in bound.imported.get(head, ()):
+            found += self.project.resolve(qualified + suffix, self)
+        for expression in _arms(bound.assignments.get(head, ())):
+            inner = dotted(expression)
+            if inner is not None and inner.partition(".")[0] != head:
+                found += self.lookup(inner + suffix)
+        if not found and head in bound.assigned and not rest:
+            several = len(bound.assignments[head]) > 1
+            value = None if several else bound.assigned[head]
+            found.append(Meaning("value", self._absolute(head), self, expression=value))
+        if not found and head in bound.functions:
+            found += self._of_definition(head, rest)
+        if not found and not self.binds(head):
+            for star in bound.stars:
+                found += [one for one in self._from_star(star, head, suffix) if one.kind != "external"]
+        return distinct(found)
+
+    def _of_kernel(self, kernel: Kernel) -> Meaning:
+        return Meaning("kernel", self._absolute(kernel.qualified), self, kernel)
+
+    def _of_definition(self, head: str, rest: str) -> list[Meaning]:
+        """A plain function, a class, or a kernel in a class."""
+        if rest:
+            return [self._of_kernel(kernel) for kernel in self.kernels if kernel.qualified == f"{head}.{rest}"]
+        node = next(
+            item
+            for item in self.tree.body
+            if isinstance(item, (cst.FunctionDef, cst.ClassDef)) and item.name.value == head
+        )
+        return [Meaning("function", self._absolute(head), self, node=node)]
+
+    def _from_star(self, star: str, head: str, suffix: str) -> list[Meaning]:
+        for meaning in self.project.resolve(star, self):
+            if meaning.kind == "module" and meaning.module is not None and meaning.module.exports(head):
+                return meaning.module.lookup(head + suffix)
+            if meaning.qualified.startswith("triton.language"):
+                return [Meaning("external", f"{meaning.qualified}.{head}{suffix}")]
+        return []
+
+    def exports(self, name: str) -> bool:
+        """Whether `from module import *` brings a name."""
+        listed = self.bindings.assigned.get("__all__")
+        if isinstance(listed, (cst.List, cst.Tuple)):
+            values = [element.value for element in listed.elements]
+            return any(isinstance(value, cst.SimpleString) and value.evaluated_value == name for value in values)
+        return not name.startswith("_")
+
+    def _absolute(self, name: str) -> str:
+        return f"{self.name}.{name}" if self.name else name
+
+    def _own_names(self, node: cst.BaseExpression, depth: int = 0) -> list[str]:
+        """Qualified names as this file alone spells them, without reading another."""
         path = dotted(node)
         if path is None or depth > 8:
             return []
@@ -200,8 +312,8 @@ class SourceModule:
         suffix = f".{rest}" if rest else ""
         if head in self.bindings.imported:
             return [meaning + suffix for meaning in self.bindings.imported[head]]
-        if head in self.bindings.assigned and head not in self.bindings.kernels:
-            return [name + suffix for name in self.qualified_names(self.bindings.assigned[head], depth + 1)]
+        if head in self.bindings.assigned:
+            return [name + suffix for name in self._own_names(self.bindings.assigned[head], depth + 1)]
         return []
 
     def local_binding(self, function: cst.FunctionDef, name: str) -> cst.BaseExpression | str | None:
@@ -254,16 +366,17 @@ class SourceModule:
         """ "triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
         while isinstance(expression, cst.Call):
             expression = expression.func
-        for name in self.qualified_names(expression):
-            if name in JIT:
-                return JIT[name]
-        return None
+        names = self._own_names(expression)
+        if not any(name in JIT for name in names) and any(name.endswith("jit") for name in names):
+            # `from .compat import triton`, then `@triton.jit`.
+            names = self.qualified_names(expression)
+        return next((JIT[name] for name in names if name in JIT), None)
 
     def _as_kernel(self, node: cst.FunctionDef, scope: tuple[cst.FunctionDef | cst.ClassDef, ...]) -> Kernel | None:
         for decorator in node.decorators:
             language = self.jit_language(decorator.decorator)
             if language is not None:
-                return Kernel(node.name.value, node, language, self._parameters(node), scope, decorator)
+                return Kernel(node.name.value, node, language, self._parameters(node), scope, decorator, self)
         return None
 
     def _assigned_kernels(self) -> None:
@@ -283,7 +396,7 @@ class SourceModule:
                 node = functions[function.value]
                 if any(kernel.node is node for kernel in self.kernels):
                     continue
-                kernel = Kernel(node.name.value, node, language, self._parameters(node), (), None)
+                kernel = Kernel(node.name.value, node, language, self._parameters(node), (), None, self)
                 self.kernels.append(kernel)
                 self.bindings.kernels[name] = kernel
                 self.bindings.kernels.setdefault(kernel.name, kernel)
@@ -293,7 +406,7 @@ class SourceModule:
             return False
         if isinstance(annotation, cst.SimpleString):
             return str(annotation.evaluated_value).split(".")[-1] == "constexpr"
-        names = self.qualified_names(annotation)
+        names = self._own_names(annotation)
         return any(name.endswith(".constexpr") for name in names) or (dotted(annotation) or "").endswith("constexpr")
 
     def _parameters(self, node: cst.FunctionDef) -> tuple[Parameter, ...]:
@@ -309,6 +422,15 @@ class SourceModule:
             annotation = param.annotation.annotation if param.annotation is not None else None
             found.append(Parameter(param.name.value, self.is_constexpr(annotation), annotation, param.default, star))
         return tuple(found)
+
+
+def _arms(expressions: Iterable[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
+    """The expressions, and both arms of `a if test else b`."""
+    for expression in expressions:
+        if isinstance(expression, cst.IfExp):
+            yield from _arms((expression.body, expression.orelse))
+        else:
+            yield expression
 
 
 def _suites(statement: cst.BaseStatement | cst.Else) -> Iterator[cst.BaseSuite]:

@@ -1,0 +1,153 @@
+"""What the global names of a kernel stand for: functions of Triton, jit functions of this or another file, constants.
+
+A name is read in the module it stands in: a helper of another file sees that file's imports and constants. Where an
+`if` or a `try` gives a name several meanings, a call is read under each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import libcst as cst
+
+from tritonport.analysis import dims, strides
+from tritonport.analysis.frame import Environment, Frame
+from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.source.meaning import Meaning
+from tritonport.source.module import SourceModule
+
+
+class Globals:
+    """The part of the interpreter that reads names of enclosing scopes.
+
+    Attributes:
+        root: the file that is converted; `module` is the one whose code is being read.
+        foreign: symbols of other files that sizes are made of, by their spelling.
+    """
+
+    root: SourceModule
+    module: SourceModule
+    frame: Frame
+    environment: Environment
+    foreign: dict[str, Meaning]
+
+    def qualified_value(self, names: list[str], node: cst.BaseExpression) -> Value:
+        raise NotImplementedError
+
+    def _evaluate(self, node: cst.BaseExpression) -> Value:
+        raise NotImplementedError
+
+    @contextmanager
+    def reading(self, module: SourceModule) -> Iterator[None]:
+        """Read names in another file."""
+        saved, self.module = self.module, module
+        try:
+            yield
+        finally:
+            self.module = saved
+
+    def _global(self, node: cst.Name) -> Value | None:
+        """What a name of an enclosing scope stands for; None where no file says."""
+        for scope in reversed(self.frame.kernel.enclosing_functions):
+            inner = self.module.local_binding(scope, node.value)
+            if inner is not None:
+                return self._captured(node.value, inner)
+        return self.path_value(node.value, node)
+
+    def path_value(self, path: str, node: cst.BaseExpression) -> Value | None:
+        """What a name or a dotted path means at module scope; None where no file says."""
+        meanings = self.module.lookup(path)
+        if not meanings:
+            return None
+        names = [meaning.qualified for meaning in meanings if meaning.kind in ("external", "module")]
+        own = [meaning for meaning in meanings if meaning.kind not in ("external", "module")]
+        values = [self._meaning(meaning, path, node) for meaning in own]
+        # `f = None` in the other arm of a `try`: a kernel that calls it is not launched there.
+        values = [value for value in values if len(meanings) == 1 or value.known is not None]
+        values += self._named_values(names, node)
+        if not values:
+            return Value(Kind.NONE, known=None)
+        kinds = {value.kind for value in values}
+        if len(kinds) > 1 and Kind.FUNCTION in kinds:
+            raise Refusal("TP102", f"{path} has several definitions and one of them is not a function", node)
+        first, *others = values
+        if others and first.kind is Kind.FUNCTION:
+            return Value(Kind.FUNCTION, function=first.function, items=tuple(others))
+        return first
+
+    def _named_values(self, names: list[str], node: cst.BaseExpression) -> list[Value]:
+        """Values of qualified names; several paths of one function are spellings of it."""
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(name.rpartition(".")[2], []).append(name)
+        return [self.qualified_value(group, node) for group in groups.values()]
+
+    def _meaning(self, meaning: Meaning, path: str, node: cst.BaseExpression) -> Value:
+        if meaning.kernel is not None:
+            return Value(Kind.FUNCTION, function=meaning.kernel)
+        if meaning.kind == "function":
+            if _is_constexpr_function(meaning):
+                return Value(Kind.FUNCTION, function=f"constexpr.{path}")
+            return Value(Kind.FUNCTION, function=f"module.{path}")
+        assert meaning.module is not None
+        if meaning.expression is None:
+            return Value(Kind.CONSTEXPR, dim=self._symbol(path, meaning))
+        with self.reading(meaning.module):
+            value = self._assigned(path, meaning.expression)
+        if value.kind is Kind.CONSTEXPR and value.dim is not None:
+            value.dim = self._symbol(path, meaning, value.known)
+        return value
+
+    def _symbol(self, path: str, meaning: Meaning, known: object = None) -> dims.Dim:
+        """The size a module-level constant stands for: its name, where the converted file can say it."""
+        if self.module is not self.root:
+            if isinstance(known, int) and not isinstance(known, bool):
+                return dims.number(known)
+            self.foreign[path] = meaning
+        return dims.symbol(path)
+
+    def _captured(self, name: str, inner: cst.BaseExpression | str) -> Value:
+        """A variable of an enclosing function: a compile-time value or a function, known when the kernel is made."""
+        if isinstance(inner, str):
+            return Value(Kind.FUNCTION, function=f"closure.{name}", dim=dims.symbol(name))
+        return self._assigned(name, inner)
+
+    def _assigned(self, name: str, expression: cst.BaseExpression) -> Value:
+        if isinstance(expression, cst.Call):
+            names = self.module.qualified_names(expression.func)
+            if any(full.endswith(".constexpr") for full in names) and expression.args:
+                inner = self.module_value(expression.args[0].value)
+                return Value(Kind.CONSTEXPR, dim=dims.symbol(name), known=inner.known, factor=strides.STRIDED)
+            if any(full.startswith("triton.") for full in names):
+                return Value(Kind.CONSTEXPR, dim=dims.symbol(name))
+        if isinstance(expression, cst.Name) and expression.value == "None":
+            return Value(Kind.NONE, known=None)
+        resolved = self.module.qualified_names(expression)
+        if resolved:
+            return self.qualified_value(resolved, expression)
+        return Value(Kind.CONSTEXPR, dim=dims.symbol(name))
+
+    def module_value(self, expression: cst.BaseExpression) -> Value:
+        """The value of an expression at module scope: a default argument, a constant."""
+        saved = self.environment
+        self.environment = {}
+        try:
+            return self._evaluate(expression)
+        except Refusal:
+            return Value(Kind.CONSTEXPR)
+        finally:
+            self.environment = saved
+
+
+def _is_constexpr_function(meaning: Meaning) -> bool:
+    """A plain function that runs at compile time: `@triton.constexpr_function`, or one that is itself a constant."""
+    node, module = meaning.node, meaning.module
+    if not isinstance(node, cst.FunctionDef) or module is None:
+        return False
+    names = {name for decorator in node.decorators for name in module.qualified_names(decorator.decorator)}
+    kinds = ("constexpr_function", "constexpr")
+    return any(name.rpartition(".")[2] in kinds and name.startswith("triton.") for name in names)
+
+
+__all__ = ["Globals"]

@@ -1,0 +1,74 @@
+"""Writing helpers of other files into the output: their functions, the imports these need, the imports they replace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.convert.module import ModuleWriter
+
+
+def copies(writer: ModuleWriter) -> list[cst.BaseStatement]:
+    """The copied helpers, callees first, each with a line that says where it comes from."""
+    jit = cst.parse_expression(f"{writer.gluon}.jit")
+    statements: list[cst.BaseStatement] = []
+    for copy in writer.imported.copies:
+        decorators = []
+        for decorator in copy.node.decorators:
+            expression = decorator.decorator
+            if copy.kernel.module.jit_language(expression) is None:
+                continue
+            options = isinstance(expression, cst.Call)
+            written = expression.with_changes(func=jit) if options else jit
+            decorators.append(decorator.with_changes(decorator=written, leading_lines=[]))
+        above = [
+            cst.EmptyLine(indent=False),
+            cst.EmptyLine(indent=False),
+            cst.EmptyLine(comment=cst.Comment(f"# From {copy.kernel.module.name}.")),
+        ]
+        statements.append(copy.node.with_changes(decorators=decorators, leading_lines=above, lines_after_decorators=[]))
+    return statements
+
+
+def imports(writer: ModuleWriter) -> list[cst.BaseStatement]:
+    """What the copied helpers name, imported from where it is defined."""
+    return [cst.parse_statement(f"{line}\n", writer.config) for line in writer.imported.imports.values()]
+
+
+def without_copied(writer: ModuleWriter, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """The file without the imports of helpers that it now has itself."""
+    replaced = writer.imported.replaced
+    if not replaced:
+        return list(body)
+    kept: list[cst.BaseStatement] = []
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            small = [part for part in (_without(one, replaced) for one in statement.body) if part is not None]
+            if not small:
+                continue
+            if any(one is not other for one, other in zip(small, statement.body, strict=False)):
+                statement = statement.with_changes(body=small)
+        kept.append(statement)
+    return kept
+
+
+def _without(small: cst.BaseSmallStatement, replaced: set[str]) -> cst.BaseSmallStatement | None:
+    if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar):
+        return small
+    names = [alias for alias in small.names if _local(alias) not in replaced]
+    if len(names) == len(small.names):
+        return small
+    if not names:
+        return None
+    if small.lpar is None:
+        names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return small.with_changes(names=names)
+
+
+def _local(alias: cst.ImportAlias) -> str:
+    name = alias.asname.name if alias.asname is not None else alias.name
+    return name.value if isinstance(name, cst.Name) else ""
+
+
+__all__ = ["copies", "imports", "without_copied"]
