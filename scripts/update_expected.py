@@ -1,0 +1,51 @@
+"""Write what tritonport makes of every fixture to fixtures/<name>/expected/, to be read before it is committed.
+
+    python scripts/update_expected.py [NAME ...]
+
+Prints the files that changed. Exits with 1 where a kernel was left, and leaves that fixture's file as it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tritonport.convert import ConvertOptions, convert_text  # noqa: E402
+
+TRITON = "3.9"
+
+
+def fixtures(names: list[str]) -> list[Path]:
+    """The kernel files of the fixtures with these names, or of all; SystemExit where there is none of a name."""
+    paths = [ROOT / "fixtures" / name / f"{name}.py" for name in names]
+    missing = [path.stem for path in paths if not path.is_file()]
+    if missing:
+        raise SystemExit(f"no fixture {', '.join(missing)}")
+    return paths or sorted(path for path in ROOT.glob("fixtures/*/*.py") if path.stem == path.parent.name)
+
+
+def update(path: Path) -> bool:
+    """Write one fixture's expected/literal.py; False where a kernel of it was left."""
+    conversion = convert_text(
+        path.read_text(encoding="utf-8"),
+        path=str(path.relative_to(ROOT)),
+        options=ConvertOptions(triton=TRITON),
+    )
+    left = [outcome.name for outcome in conversion.kernels if outcome.status != "converted"]
+    if left or not conversion.kernels:
+        reasons = "; ".join(f"{found.line}: {found.code} {found.message}" for found in conversion.diagnostics)
+        print(f"{path.stem}: {', '.join(left) or 'no kernel'} not converted ({reasons})", file=sys.stderr)
+        return False
+    target = path.parent / "expected" / "literal.py"
+    if not target.is_file() or target.read_text(encoding="utf-8") != conversion.text:
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(conversion.text, encoding="utf-8")
+        print(target.relative_to(ROOT))
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(0 if all([update(path) for path in fixtures(sys.argv[1:])]) else 1)
