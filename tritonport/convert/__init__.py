@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tritonport.convert.module import ModuleWriter
+from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
 from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
@@ -50,7 +51,9 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
         InputError: the text is not Python (TP001).
     """
     options = options or ConvertOptions()
-    module = SourceModule(text, path, shared_project())
+    project = shared_project()
+    project.prepare = without_block_pointers
+    module = without_block_pointers(SourceModule(text, path, project))
     writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
     output = rewrite(writer)

@@ -26,11 +26,15 @@ def rewrite(writer: ModuleWriter) -> str:
             nodes = [node for node, version in zip(nodes, versions, strict=True) if version.name != kernel.name]
             replaced[kernel.node] += [_spaced(node) for node in nodes]
         elif all(version.name != kernel.name for version in versions):
-            replaced[kernel.node] = [kernel.node, *(_spaced(node) for node in nodes)]
+            replaced[kernel.node] = [writer.module.as_written(kernel.node), *(_spaced(node) for node in nodes)]
         else:
             replaced[kernel.node] = [nodes[0], *(_spaced(node) for node in nodes[1:])]
     if not replaced:
         return writer.module.text
+    for kernel in writer.module.kernels:
+        if kernel.node not in replaced and kernel.node in writer.module.origins:
+            # It was written out for the analysis alone and is left: the author's text comes back.
+            replaced[kernel.node] = [writer.module.as_written(kernel.node)]
     converted = {*writer.written, *writer.helpers}
     replace = _Replace(writer, replaced, converted)
     body: list[cst.BaseStatement] = []

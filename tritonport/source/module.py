@@ -8,7 +8,7 @@ name bound in both arms of a `try` or an `if` keeps all its meanings; they are s
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ import libcst as cst
 from tritonport.report import Diagnostic, InputError
 from tritonport.source.meaning import Meaning, distinct
 from tritonport.source.project import Project, module_name
-from tritonport.source.walk import children, walk
+from tritonport.source.walk import children, replaced, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +102,16 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnos
 class SourceModule:
     """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
 
-    def __init__(self, text: str, path: str, project: Project | None = None) -> None:
+    def __init__(self, text: str, path: str, project: Project | None = None, tree: cst.Module | None = None) -> None:
         self.path = path
         self.text = text
+        self.written: SourceModule | None = None
+        self.origins: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.refused: dict[cst.CSTNode, Exception] = {}
         self.project = project if project is not None else Project()
         self._lookups: dict[str, list[Meaning]] = {}
         try:
-            self.tree = cst.parse_module(text)
+            self.tree = tree if tree is not None else cst.parse_module(text)
         except cst.ParserSyntaxError as error:
             raise InputError(_syntax_error(text, path, error)) from error
         self.bindings = Bindings()
@@ -140,11 +143,38 @@ class SourceModule:
         """The dotted name other files import it by."""
         return module_name(self.file) if self.file is not None else ""
 
+    def with_functions(
+        self,
+        functions: Mapping[cst.CSTNode, cst.CSTNode],
+        origins: Mapping[cst.CSTNode, cst.CSTNode],
+        refused: Mapping[cst.CSTNode, Exception],
+    ) -> SourceModule:
+        """The file with other functions in the place of some of its own.
+
+        Positions stay those of the author's text: `origins` leads from a new node to the one it was made from. `refused`
+        says why a function could not be exchanged.
+        """
+        made = SourceModule(self.text, self.path, self.project, replaced(self.tree, functions))
+        made.written = self
+        made.origins = dict(origins)
+        made.refused = dict(refused)
+        for name, meanings in self.bindings.imported.items():
+            made.bindings.imported.setdefault(name, meanings)
+        return made
+
+    def as_written(self, function: cst.FunctionDef) -> cst.FunctionDef:
+        """A function as it stands in the author's text."""
+        found = self.origins.get(function, function)
+        assert isinstance(found, cst.FunctionDef)
+        return found
+
     def position(self, node: cst.CSTNode) -> tuple[int, int]:
         """Line and column of a node of some kernel, both from 1; (1, 1) for anything else.
 
         Only the kernel around the node is measured: positions of a whole file take longer than its conversion.
         """
+        if self.written is not None:
+            return self.written.position(self.origins.get(node, node))
         for kernel in self.kernels:
             places = self._kernel_positions.get(kernel)
             if places is None:
@@ -182,6 +212,8 @@ class SourceModule:
 
     def line_of(self, kernel: Kernel) -> int:
         """The line of a kernel's `def`."""
+        if self.written is not None:
+            return self.written._functions.get(self.as_written(kernel.node), (1, 0))[0]
         return self._functions.get(kernel.node, (1, 0))[0]
 
     # -- names

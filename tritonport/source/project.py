@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,8 @@ class Project:
 
     def __init__(self, search: Sequence[str] | None = None) -> None:
         self._search = search
+        self.prepare: Callable[[SourceModule], SourceModule] | None = None
+        """What is done to a file that was read before anything else sees it."""
         self._modules: OrderedDict[Path, tuple[tuple[int, int], SourceModule | None]] = OrderedDict()
         self._roots: dict[Path, tuple[Path, ...]] = {}
 
@@ -54,6 +56,8 @@ class Project:
         module: SourceModule | None = None
         with suppress(OSError, UnicodeDecodeError, InputError, RecursionError):
             module = SourceModule(file.read_text(encoding="utf-8"), str(file), self)
+            if self.prepare is not None:
+                module = self.prepare(module)
         self._modules[file] = stamp, module
         while len(self._modules) > _KEPT:
             self._modules.popitem(last=False)

@@ -3,9 +3,10 @@ conversion."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
+from typing import Any
 
 import libcst as cst
 
@@ -56,6 +57,26 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
         elif isinstance(value, (list, tuple)):
             found.extend(item for item in value if isinstance(item, cst.CSTNode))
     return found
+
+
+def replaced(node: cst.CSTNode, swaps: Mapping[cst.CSTNode, cst.CSTNode]) -> Any:
+    """A node with some of those below it exchanged. What holds none of them stays the same object."""
+    if not swaps:
+        return node
+    if node in swaps:
+        return swaps[node]
+    changes: dict[str, Any] = {}
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            changed = replaced(value, swaps)
+            if changed is not value:
+                changes[name] = changed
+        elif isinstance(value, (list, tuple)):
+            items = [replaced(item, swaps) if isinstance(item, cst.CSTNode) else item for item in value]
+            if any(new is not old for new, old in zip(items, value, strict=True)):
+                changes[name] = items
+    return node.with_changes(**changes) if changes else node
 
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
