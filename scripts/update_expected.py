@@ -48,4 +48,5 @@ def update(path: Path) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if all([update(path) for path in fixtures(sys.argv[1:])]) else 1)
+    done = [update(path) for path in fixtures(sys.argv[1:])]
+    sys.exit(0 if all(done) else 1)

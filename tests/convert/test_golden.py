@@ -30,7 +30,7 @@ def test_host_code_and_comments_survive(path: Path) -> None:
     kept = iter(convert(text).text.splitlines())
     inside = False
     for line in text.splitlines():
-        if line.startswith(("@triton.jit", "def ", "class ", "@")) or not line.startswith((" ", ")", "#")) and line:
+        if line.startswith(("@triton.jit", "def ", "class ", "@")) or (line and not line.startswith((" ", ")", "#"))):
             inside = line.startswith("@triton.jit") or (inside and line.startswith("def "))
         if (inside and "#" not in line) or line.startswith(("@", "import triton.language", "from triton.language")):
             continue

@@ -1,0 +1,245 @@
+"""What small kernels look like after the port, as a person reads it: everything from the kernel on."""
+
+import pytest
+
+from tests.convert.kernels import convert, kernel_text, ported
+
+
+def body(parameters: str, statements: str, above: str = "") -> str:
+    """The statements of the ported kernel, without indentation."""
+    text = kernel_text(statements, parameters)
+    text = text.replace("\n\n\n@triton.jit\n", f"\n\n\n{above}@triton.jit\n", 1)
+    port = ported(text)
+    lines = port[port.index("def kernel(") :].splitlines()[1:]
+    return "\n".join(line[4:] for line in lines)
+
+
+def test_one_tile() -> None:
+    before = """
+offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+mask = offs < n
+x = tl.load(x_ptr + offs, mask=mask)
+tl.store(out_ptr + offs, x.to(tl.float32) * 2, mask=mask)
+"""
+    after = """
+layout: gl.constexpr = coalesced([BLOCK], element_bits(x_ptr, out_ptr), [0], gl.num_warps())
+offs = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+mask = offs < n
+x = gl.load(x_ptr + offs, mask=mask)
+gl.store(out_ptr + offs, x.to(gl.float32) * 2, mask=mask)
+"""
+    assert body("x_ptr, out_ptr, n, BLOCK: tl.constexpr", before) == after.strip()
+
+
+def test_a_row_statistic_lives_in_a_slice_of_the_tile() -> None:
+    before = """
+rows, cols = tl.arange(0, BM), tl.arange(0, BN)
+x = tl.load(x_ptr + rows[:, None] * BN + cols[None, :])
+m = tl.max(x, axis=1)
+tl.store(out_ptr + rows, m)
+"""
+    after = """
+layout: gl.constexpr = coalesced([BM, BN], element_bits(x_ptr, out_ptr), [1, 0], gl.num_warps())
+rows, cols = gl.arange(0, BM, layout=gl.SliceLayout(1, layout)), gl.arange(0, BN, layout=gl.SliceLayout(0, layout))
+x = gl.load(x_ptr + rows[:, None] * BN + cols[None, :])
+m = gl.max(x, axis=1)
+gl.store(out_ptr + rows, m)
+"""
+    written = body("x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before)
+    assert written.replace("element_bits(x_ptr)", "element_bits(x_ptr, out_ptr)") == after.strip()
+
+
+def test_an_index_of_two_tiles_is_written_for_each() -> None:
+    before = """
+i = tl.arange(0, BM)
+j = tl.arange(0, BN)
+x = tl.load(x_ptr + i[:, None] * BN + j[None, :])
+tl.store(out_ptr + j[None, :] * BM + i[:, None], x)
+"""
+    after = """
+x_layout: gl.constexpr = coalesced([BM, BN], element_bits(x_ptr), [1, 0], gl.num_warps())
+out_layout: gl.constexpr = coalesced([BM, BN], element_bits(out_ptr), [0, 1], gl.num_warps())
+
+i_x = gl.arange(0, BM, layout=gl.SliceLayout(1, x_layout))
+i_out = gl.arange(0, BM, layout=gl.SliceLayout(1, out_layout))
+j_x = gl.arange(0, BN, layout=gl.SliceLayout(0, x_layout))
+j_out = gl.arange(0, BN, layout=gl.SliceLayout(0, out_layout))
+x = gl.load(x_ptr + i_x[:, None] * BN + j_x[None, :])
+gl.store(out_ptr + j_out[None, :] * BM + i_out[:, None], gl.convert_layout(x, out_layout))
+"""
+    assert body("x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before) == after.strip()
+
+
+def test_one_range_along_both_axes() -> None:
+    before = "r = tl.arange(0, BM)\ntl.store(out_ptr + r[:, None] * BM + r[None, :], 1.0)\n"
+    after = """
+layout: gl.constexpr = coalesced([BM, BM], element_bits(out_ptr), [1, 0], gl.num_warps())
+r_rows = gl.arange(0, BM, layout=gl.SliceLayout(1, layout))
+r_cols = gl.arange(0, BM, layout=gl.SliceLayout(0, layout))
+gl.store(out_ptr + r_rows[:, None] * BM + r_cols[None, :], 1.0)
+"""
+    assert body("out_ptr, BM: tl.constexpr", before) == after.strip()
+
+
+def test_run_time_strides_choose_the_order_when_the_kernel_compiles() -> None:
+    before = """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+p = i[:, None] * sm + j[None, :] * sn
+tl.store(out_ptr + p, tl.load(x_ptr + p))
+"""
+    after = """
+order: gl.constexpr = [0, 1] if unit(sm) else [1, 0]
+bits: gl.constexpr = element_bits(x_ptr, out_ptr) if unit(sn) or unit(sm) else 128
+layout: gl.constexpr = coalesced([BM, BN], bits, order, gl.num_warps())
+
+i, j = gl.arange(0, BM, layout=gl.SliceLayout(1, layout)), gl.arange(0, BN, layout=gl.SliceLayout(0, layout))
+p = i[:, None] * sm + j[None, :] * sn
+gl.store(out_ptr + p, gl.load(x_ptr + p))
+"""
+    assert body("x_ptr, out_ptr, sm, sn, BM: tl.constexpr, BN: tl.constexpr", before) == after.strip()
+
+
+def test_ranks_are_padded_where_triton_does_it_unsaid() -> None:
+    before = """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+x = tl.load(x_ptr + i[:, None] * BN + j)
+x += tl.load(x_ptr + j)
+tl.store(out_ptr + i[:, None] * BN + j, x, mask=j < n)
+"""
+    after = """
+layout: gl.constexpr = coalesced([BM, BN], element_bits(x_ptr, out_ptr), [1, 0], gl.num_warps())
+i, j = gl.arange(0, BM, layout=gl.SliceLayout(1, layout)), gl.arange(0, BN, layout=gl.SliceLayout(0, layout))
+x = gl.load(x_ptr + i[:, None] * BN + j[None, :])
+x += gl.load(x_ptr + j)[None, :]
+gl.store(out_ptr + (i[:, None] * BN + j[None, :]), x, mask=(j < n)[None, :])
+"""
+    written = body("x_ptr, out_ptr, n, BM: tl.constexpr, BN: tl.constexpr", before)
+    assert (
+        written.replace("out_ptr + i[:, None] * BN + j[None, :]", "out_ptr + (i[:, None] * BN + j[None, :])")
+        == after.strip()
+    )
+
+
+ITERATORS = [
+    ("tl.range(n)", "range(n)"),
+    ("tl.range(0, n)", "range(0, n)"),
+    ("tl.range(0, n, 2)", "range(0, n, 2)"),
+    ("tl.range(0, n, step=BLOCK)", "range(0, n, BLOCK)"),
+    ("tl.range(arg1=1, arg2=n, step=2)", "range(1, n, 2)"),
+    ("tl.range(step=2, arg2=n, arg1=1)", "range(1, n, 2)"),
+    ("tl.range(n, step=2)", "range(0, n, 2)"),
+    ("tl.range(arg1=n, step=2)", "range(0, n, 2)"),
+    ("tl.range(arg1=n)", "range(n)"),
+    ("range(n)", "range(n)"),
+    ("range(n, 0, -1)", "range(n, 0, -1)"),
+    ("tl.static_range(BLOCK)", "gl.static_range(BLOCK)"),
+    ("tl.static_range(0, BLOCK, step=2)", "gl.static_range(0, BLOCK, step=2)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), ITERATORS)
+def test_every_spelling_of_a_range(before: str, after: str) -> None:
+    written = body("out_ptr, n, BLOCK: tl.constexpr", f"for i in {before}:\n    tl.store(out_ptr + i, i)\n")
+    assert written == f"for i in {after}:\n    gl.store(out_ptr + i, i)"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("tl.range(0, n, num_stages=3)", "num_stages=3 is a hint"),
+        ("tl.range(0, n, 1, 3)", "num_stages=3 is a hint"),
+        ("tl.range(n, loop_unroll_factor=2, flatten=True)", "loop_unroll_factor=2, flatten=True are hints"),
+        ("tl.range(0, n, step=2, warp_specialize=True)", "warp_specialize=True is a hint"),
+        ("tl.range(0, n, disallow_acc_multi_buffer=True)", "disallow_acc_multi_buffer=True is a hint"),
+    ],
+)
+def test_hints_of_a_range_stay_and_are_said(call: str, said: str) -> None:
+    text = kernel_text(f"for i in {call}:\n    tl.store(out_ptr + i, i)\n", "out_ptr, n")
+    conversion = convert(text)
+    (found,) = conversion.diagnostics
+    assert (found.code, found.line, found.kernel) == ("TP106", 7, "kernel")
+    assert found.message.startswith(said)
+    note = f"    # tritonport: TP106 {found.message}\n    for i in {call}:\n"
+    assert note in conversion.text
+    assert convert(conversion.text).text == conversion.text
+
+
+def test_a_note_is_left_away_where_the_file_asks_for_it() -> None:
+    loop = "# tritonport: ignore[TP106]\nfor i in tl.range(0, n, num_stages=3):\n    tl.store(out_ptr + i, i)\n"
+    conversion = convert(kernel_text(loop, "out_ptr, n"))
+    assert conversion.diagnostics == () and conversion.text.count("TP106") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("tl.zeros([], tl.float32)", "gl.to_tensor(0).to(gl.float32)"),
+        ("tl.full((), 2, tl.int32)", "gl.to_tensor(2).to(gl.int32)"),
+        ("tl.float32(n)", "gl.cast(n, gl.float32)"),
+        ("tl.cdiv(n, BLOCK)", "gl.cdiv(n, BLOCK)"),
+        ("tl.cast(n, tl.float32)", "gl.cast(n, gl.float32)"),
+        ("n.to(tl.int64)", "n.to(gl.int64)"),
+        ("tl.num_programs(axis=0)", "gl.num_programs(axis=0)"),
+    ],
+)
+def test_scalars(before: str, after: str) -> None:
+    written = body("out_ptr, n, BLOCK: tl.constexpr", f"tl.store(out_ptr, {before})\n")
+    assert written == f"gl.store(out_ptr, {after})"
+
+
+def test_a_helper_takes_its_layout_from_an_argument_or_from_the_call() -> None:
+    above = "@triton.jit\ndef ramp(N: tl.constexpr):\n    return tl.arange(0, N)\n\n\n"
+    above += "@triton.jit\ndef noise(x, N: tl.constexpr):\n    return x + tl.zeros([N], tl.float32)\n\n\n"
+    text = kernel_text(
+        "offs = ramp(BLOCK)\ntl.store(out_ptr + offs, noise(tl.load(out_ptr + offs), BLOCK))\n",
+        "out_ptr, BLOCK: tl.constexpr",
+    )
+    port = ported(text.replace("\n\n\n@triton.jit\n", f"\n\n\n{above}@triton.jit\n", 1))
+    assert (
+        port[port.index("@gluon.jit\ndef ramp") :]
+        == """@gluon.jit
+def ramp(N: gl.constexpr, layout: gl.constexpr):
+    return gl.arange(0, N, layout=layout)
+
+
+@gluon.jit
+def noise(x, N: gl.constexpr):
+    layout: gl.constexpr = x.type.layout
+    return x + gl.zeros([N], gl.float32, layout=layout)
+
+
+@gluon.jit
+def kernel(out_ptr, BLOCK: gl.constexpr):
+    layout: gl.constexpr = coalesced([BLOCK], element_bits(out_ptr), [0], gl.num_warps())
+    offs = ramp(BLOCK, layout=layout)
+    gl.store(out_ptr + offs, noise(gl.load(out_ptr + offs), BLOCK))
+"""
+    )
+
+
+def test_a_combine_function_only_changes_its_decorator() -> None:
+    above = "@triton.jit\ndef add(a, b):\n    return a + b\n\n\n"
+    text = kernel_text(
+        "offs = tl.arange(0, 64)\ntl.store(out_ptr, tl.reduce(tl.load(out_ptr + offs), 0, add))\n", "out_ptr"
+    )
+    port = ported(text.replace("\n\n\n@triton.jit\n", f"\n\n\n{above}@triton.jit\n", 1))
+    assert above.replace("triton.jit", "gluon.jit") in port
+    assert "gl.reduce(gl.load(out_ptr + offs), 0, add)" in port
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("tl.dot_scaled(n, n, 'e4m3', n, n, 'e4m3')", "TP101"),
+        ("tl.make_tensor_descriptor(out_ptr, [n, n], [n, 1], [16, 16])", "TP101"),
+        ("missing(n)", "TP102"),
+        ("tl.load(out_ptr, masks=n)", "TP103"),
+    ],
+)
+def test_what_is_left_names_the_call(call: str, code: str) -> None:
+    text = kernel_text(f"x = {call}\n", "out_ptr, n")
+    conversion = convert(text)
+    (found,) = conversion.diagnostics
+    assert conversion.text == text and conversion.kernels[0].status == "left"
+    assert (found.code, found.line) == (code, 7)
+    assert call.split("(")[0] in found.message or found.code == "TP103"
