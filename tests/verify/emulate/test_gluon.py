@@ -196,7 +196,7 @@ def dot_port(a_ptr, b_ptr, out_ptr, S: gl.constexpr, TENSOR_CORE: gl.constexpr):
 def test_register_products():
     gen = torch.Generator().manual_seed(3)
     a, b = (torch.rand(32, 32, generator=gen) + 1 for _ in range(2))
-    exact = (a.double() @ b.double() + 1).float()
+    exact = (a.double() @ b.double()).float() + 1
     out = torch.zeros(2, 32, 32)
     with emulated():
         dot_port[(1,)](a, b, out[0], S=32, TENSOR_CORE=False)
@@ -320,16 +320,16 @@ def test_a_loop_may_not_change_a_layout():
 
 
 @gluon.jit
-def shared_port(out_ptr, N: gl.constexpr):
+def four_bit_port(out_ptr, N: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
     i = gl.arange(0, N, layout=layout)
-    tile = gl.allocate_shared_memory(gl.int32, [N], gl.SwizzledSharedLayout(1, 1, 1, [0]), i)
-    gl.store(out_ptr + i, tile.load(layout))
+    wide = gl.fp4_to_fp(i.to(gl.uint8), gl.bfloat16, 0)
+    gl.static_print(wide.type)
 
 
 def test_what_has_no_model_is_named():
-    with emulated(), pytest.raises(NotEmulated, match="the operation local_alloc is not emulated"):
-        shared_port[(1,)](torch.zeros(128, dtype=torch.int32), N=128)
+    with emulated(), pytest.raises(NotEmulated, match="the operation fp4_to_fp is not emulated"):
+        four_bit_port[(1,)](torch.zeros(128, dtype=torch.int32), N=128)
 
 
 @gluon.jit

@@ -202,7 +202,7 @@ def dot_kernel(a_ptr, b_ptr, c_ptr, PRECISION: tl.constexpr, S: tl.constexpr):
 def test_dot_precision_is_modelled():
     gen = torch.Generator().manual_seed(4)
     a, b = (torch.rand(32, 32, generator=gen) + 1 for _ in range(2))
-    exact = (a.double() @ b.double() + 1).float()
+    exact = (a.double() @ b.double()).float() + 1
     out = torch.empty(2, 32, 32)
     with emulated():
         dot_kernel[(1,)](a, b, out[0], PRECISION="ieee", S=32)

@@ -26,7 +26,7 @@ from triton.language.core import _unwrap_if_constexpr
 from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
 from tritonport.verify.emulate.loops import LoopOps
-from tritonport.verify.emulate.shared import Memory, Place
+from tritonport.verify.emulate.shared import Place
 
 # In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
@@ -187,11 +187,13 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.cur_node = outer
         return result
 
-    def _maybe_set_loc_to_name(self, val: Any, name: str) -> None:
-        # The first name a buffer gets is the one messages use.
-        handle = getattr(val, "handle", None)
-        if isinstance(handle, Memory):
-            handle.buffer.name = handle.buffer.name or name
+    def _maybe_set_loc_to_name(self, val: object, name: str) -> None:
+        pass
+
+    def set_value(self, name: str, value: Any) -> None:
+        super().set_value(name, value)
+        if isinstance(value, gl.shared_memory_descriptor) and not value.handle.buffer.name:
+            value.handle.buffer.name = name
 
     def _name_loc_prefix(self, prefix: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

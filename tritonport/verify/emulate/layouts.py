@@ -265,7 +265,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, Builder):
         return Value(operand.data, operand.dtype, layout)
 
     def is_convert_layout_trivial(self, ir_type: BlockType, operand: Value) -> bool:
-        return self.inference.is_trivial(operand.layout, ir_type.layout, operand.data.shape)
+        return bool(self.inference.is_trivial(operand.layout, ir_type.layout, operand.data.shape))
 
     def to_linear_layout(self, layout: Any, shape: Any) -> Any:
         return self.inference.linear(layout, shape)

@@ -1,0 +1,64 @@
+"""The partitions of a program: who acts, what it knows, what it has started and not waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tritonport.verify.emulate.ordering import Clock, Event
+
+
+@dataclass(eq=False)
+class Queue:
+    """Asynchronous work that finishes in the order of its start."""
+
+    agent: tuple[int, str]
+    issued: int = 0
+
+    def start(self) -> Event:
+        self.issued += 1
+        return Event(self.agent, self.issued)
+
+
+@dataclass(eq=False)
+class Partition:
+    """The whole program, or one function of a ``warp_specialize``.
+
+    ``fenced_at`` is the time of its last ``fence_async_shared``.
+    """
+
+    index: int
+    name: str
+    num_warps: int
+    clock: Clock = field(default_factory=Clock)
+    fenced_at: int = 0
+    _tick: int = 1
+    _queues: dict[str, Queue] = field(default_factory=dict)
+    frames: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock.learn(self.index, self._tick)
+
+    def now(self) -> Event:
+        """The event of what the partition does itself until its next release."""
+        return Event(self.index, self._tick)
+
+    def release(self) -> Clock:
+        """What another agent may rely on after it has been told so by this one, now."""
+        snapshot = self.clock.copy()
+        self._tick += 1
+        self.clock.learn(self.index, self._tick)
+        return snapshot
+
+    def queue(self, kind: str) -> Queue:
+        known = self._queues.get(kind)
+        if known is None:
+            known = self._queues[kind] = Queue((self.index, kind))
+        return known
+
+    def wait(self, kind: str, outstanding: int) -> int:
+        """Wait until at most ``outstanding`` of a queue's operations are unfinished; how many have finished."""
+        queue = self.queue(kind)
+        finished = max(0, queue.issued - int(outstanding))
+        self.clock.learn(queue.agent, finished)
+        return finished
