@@ -511,4 +511,65 @@ tl.store(out_ptr + BLOCK + r, y + (tl.sum(tl.load(x_ptr + r[:, None] * BM + r[No
 """,
         "",
     ),
+    "reductions of bits": (
+        "i_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+x = tl.load(i_ptr + i[:, None] * BN + j[None, :])
+y = tl.xor_sum(x, 1) + tl.reduce_or(x, 1)
+z = tl.xor_sum(tl.load(i_ptr + j), 0, keep_dims=True) + tl.reduce_or(tl.load(i_ptr + j), axis=0, keep_dims=True)
+tl.store(out_ptr + i, y)
+tl.store(out_ptr + 100 + j, z + j)
+tl.store(out_ptr + 200 + j[None, :], tl.sum(x, keep_dims=True) + tl.max(j, 0, keep_dims=True) + 0 * j)
+""",
+        "",
+    ),
+    "atomics on bits": (
+        "i_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+tl.atomic_and(i_ptr + offs, 0x0F)
+tl.atomic_or(i_ptr + offs, 0x20, mask=offs < n)
+tl.atomic_xor(i_ptr + offs, offs, offs < n)
+old = tl.atomic_min(i_ptr + offs, n)
+tl.atomic_cas(i_ptr + 100 + offs, offs, old)
+(i_ptr + 200 + offs).atomic_max(7)
+tl.store(out_ptr + offs, old)
+""",
+        "",
+    ),
+    "casts by the name of the type": (
+        "x_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+x = tl.load(x_ptr + offs)
+tl.store(out_ptr + offs, tl.cast(x, tl.int32) + tl.cast(n, tl.float32))
+""",
+        "",
+    ),
+    "maxima of half precision with their indices": (
+        "x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+x = tl.load(x_ptr + i[:, None] * BN + j[None, :]).to(tl.bfloat16)
+v, k = tl.max(x, 1, return_indices=True, return_indices_tie_break_left=False)
+w, l = tl.min(x, 0, return_indices=True, keep_dims=True)
+m, a = tl.min(x, 1, return_indices=True, return_indices_tie_break_left=False)
+tl.store(out_ptr + i, v.to(tl.float32) - m.to(tl.float32))
+tl.store(out_ptr + 100 + j[None, :], w.to(tl.float32) * l)
+tl.store(out_ptr + 200 + i, tl.max(x, axis=1).to(tl.float32) + 0 * (k + a))
+""",
+        "",
+    ),
+    "a product in half precision": (
+        "x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+a = tl.load(x_ptr + i[:, None] * BN + j[None, :]).to(tl.float16)
+b = tl.load(y_ptr + j[:, None] * BN + j[None, :]).to(tl.float16)
+c = tl.dot(a, b, out_dtype=tl.float16)
+tl.store(out_ptr + i[:, None] * BN + j[None, :], c.to(tl.float32))
+""",
+        "",
+    ),
 }

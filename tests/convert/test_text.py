@@ -170,18 +170,18 @@ def test_a_note_is_left_away_where_the_file_asks_for_it() -> None:
     assert conversion.diagnostics == () and conversion.text.count("TP106") == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("tl.zeros([], tl.float32)", "gl.to_tensor(0).to(gl.float32)"),
-        ("tl.full((), 2, tl.int32)", "gl.to_tensor(2).to(gl.int32)"),
-        ("tl.float32(n)", "gl.cast(n, gl.float32)"),
-        ("tl.cdiv(n, BLOCK)", "gl.cdiv(n, BLOCK)"),
-        ("tl.cast(n, tl.float32)", "gl.cast(n, gl.float32)"),
-        ("n.to(tl.int64)", "n.to(gl.int64)"),
-        ("tl.num_programs(axis=0)", "gl.num_programs(axis=0)"),
-    ],
-)
+SCALARS = [
+    ("tl.zeros([], tl.float32)", "gl.to_tensor(0).to(gl.float32)"),
+    ("tl.full((), 2, tl.int32)", "gl.to_tensor(2).to(gl.int32)"),
+    ("tl.float32(n)", "gl.cast(n, gl.float32)"),
+    ("tl.cdiv(n, BLOCK)", "gl.cdiv(n, BLOCK)"),
+    ("tl.cast(n, tl.float32)", "gl.cast(n, gl.float32)"),
+    ("n.to(tl.int64)", "n.to(gl.int64)"),
+    ("tl.num_programs(axis=0)", "gl.num_programs(axis=0)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), SCALARS)
 def test_scalars(before: str, after: str) -> None:
     written = body("out_ptr, n, BLOCK: tl.constexpr", f"tl.store(out_ptr, {before})\n")
     assert written == f"gl.store(out_ptr, {after})"

@@ -1,0 +1,83 @@
+"""Every recipe and every function that a port can bring along is used by a kernel that the tests run."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from tests.convert.kernels import convert, kernel_text
+from tests.convert.test_golden import FIXTURES
+from tests.convert.test_hard_kernels import NAMES, text_of
+from tests.convert.test_text import SCALARS
+from tritonport.analysis.interpreter import Interpreter
+from tritonport.analysis.values import Refusal
+from tritonport.convert.recipes import RECIPES, load_recipes
+from tritonport.layouts.solver import frames_of
+from tritonport.rules_data import rules_dir
+from tritonport.source.module import SourceModule
+from tritonport.source.walk import walk
+
+load_recipes()
+
+
+@cache
+def texts() -> tuple[str, ...]:
+    """The kernels that tests run: of this folder, and the fixtures."""
+    files = [path.read_text(encoding="utf-8") for path in [*FIXTURES, *Path(__file__).parent.glob("*_kernels.py")]]
+    scalars = [
+        kernel_text(f"tl.store(out_ptr, {before})\n", "out_ptr, n, BLOCK: tl.constexpr") for before, _ in SCALARS
+    ]
+    return (*(text_of(name) for name in NAMES), *files, *scalars)
+
+
+@cache
+def operations() -> frozenset[str]:
+    """The operations of those kernels under their short names: those that are rewritten before the analysis, too."""
+    found: set[str] = set()
+    for text in texts():
+        module = SourceModule(text, "kernel.py")
+        for kernel in module.kernels:
+            for call in walk(kernel.node):
+                if isinstance(call, cst.Call):
+                    found.update(name.rpartition(".")[2] for name in module.qualified_names(call.func))
+            try:
+                frame = Interpreter(module).run(kernel)
+            except Refusal:
+                continue
+            for inner in frames_of(frame):
+                found.update(inner.operations.values())
+    return frozenset(found)
+
+
+@cache
+def written(target: str) -> frozenset[str]:
+    """Every name in the ports. Only indices and dots are written differently for other versions and targets."""
+    found: set[str] = set()
+    for text in texts():
+        ports = [convert(text, "3.9", target=target).text] if target == "sm_90" or "dot(" in text else []
+        if "return_indices" in text:
+            ports.append(convert(text, "3.6", target=target).text)
+        found.update(re.findall(r"\w+", "\n".join(ports)))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_recipe_is_used(name: str) -> None:
+    assert name in operations()
+
+
+EMITTED = rules_dir() / "emitted"
+COMMON = sorted(path.stem for path in EMITTED.glob("*.py"))
+OF_A_TARGET = sorted((path.parent.name, path.stem) for path in EMITTED.glob("*/*.py"))
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_every_emitted_function_is_used(name: str) -> None:
+    assert name in written("sm_90") | written("sm_80")
+
+
+@pytest.mark.parametrize(("target", "name"), OF_A_TARGET)
+def test_every_emitted_function_of_a_target_is_used(target: str, name: str) -> None:
+    assert name in written(target)
