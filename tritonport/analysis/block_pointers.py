@@ -366,7 +366,8 @@ class Reader:
         source = self.module.bindings.assigned.get(node.value, node) if isinstance(node, cst.Name) else node
         items = [element.value for element in source.elements] if isinstance(source, (cst.Tuple, cst.List)) else [source]
         dims = [self._constant(item) for item in items]
-        if dims == [None] or not items:
+        if not items or (items[0] is source and dims in ([None], [0], [False])):
+            # Triton reads a bare 0 as "nothing is checked".
             return ()
         numbers = [int(dim) for dim in dims if isinstance(dim, (int, bool))]
         if len(numbers) != len(dims) or not all(0 <= number < rank for number in numbers):

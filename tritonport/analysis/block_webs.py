@@ -28,7 +28,8 @@ class Web:
         inline: the parts that are written out where they are used.
         variables: the names of the others.
         vectors: the names of the offset vectors, by dimension.
-        at_make: the dimensions whose vector is made where the pointer is: there is one place, and nothing moves it.
+        at_make: the dimensions whose vector is made where the pointer is: there is one place, nothing moves it, and no loop
+            stands in between.
     """
 
     name: str
@@ -151,7 +152,7 @@ class Webs:
         exposed = bool(self.derived(web)) or any(use.how == "argument" for use in web.uses)
         moved = {part for made in web.definitions for part in made.parts if self.moves(made, part) is not None}
         made_once = [made for made in web.definitions if made.how != "advance" or self.starts_from(made) is not None]
-        if web.accesses and len(made_once) == 1 and made_once[0].how != "parameter":
+        if web.accesses and len(made_once) == 1 and made_once[0].how != "parameter" and self._nearby(made_once[0], web):
             web.at_make = frozenset(dim for dim in range(web.rank) if ("offset", dim) not in moved)
         for part in parts_of(web.rank):
             if part[0] == "offset" and part[1] in web.at_make and not exposed:
@@ -171,6 +172,15 @@ class Webs:
                         self.reader.assigned.setdefault(web.variables[part], []).append(made.place)
         if web.accesses:
             web.vectors = {dim: self.fresh(f"{web.name}_{vector_label(dim, web.rank)}") for dim in range(web.rank)}
+
+    def _nearby(self, made: Definition, web: Web) -> bool:
+        """Whether no loop stands between a definition and the accesses: offset vectors would fill registers through it."""
+        loops = [place.number for node, place in self.reader.places.items() if isinstance(node, (cst.For, cst.While))]
+        return all(
+            use.place.loops == made.place.loops
+            and not any(made.place.number < loop < use.place.number for loop in loops)
+            for use in web.accesses
+        )
 
     def _texts(self, web: Web, part: Part) -> set[str]:
         return {text for made in web.definitions if (text := self.setting(made, part)) is not None}
@@ -222,7 +232,7 @@ def _prefix(definition: Definition) -> str:
     name = definition.name or next((source.name for source in definition.sources if source.name), "")
     if not name:
         found = re.search(r"[A-Za-z]\w*", definition.parts.get(("base", 0), ""))
-        name = f"{found.group()}_block" if found else "block"
+        name = f"{found.group()}_tile" if found else "tile"
         return name
     return _SUFFIX.sub("", name) or name
 

@@ -192,7 +192,8 @@ class _Writer:
         head = [self._line(text, self.kernel.node) for web in self.webs.all() for text in self._entry(web)]
         if head:
             assert isinstance(body, cst.IndentedBlock)
-            body = body.with_changes(body=[*head, *body.body])
+            place = 1 if self.kernel.node.get_docstring() is not None else 0
+            body = body.with_changes(body=[*body.body[:place], *head, *body.body[place:]])
         return self.kernel.node.with_changes(body=body, params=self._parameters())
 
     # -- helpers
@@ -450,7 +451,7 @@ class _Writer:
                 if dim not in web.at_make:
                     lines += self._once(self._vector(web, dim, web.reference(("offset", dim))), use.node)
             if len(use.checked) > 1:
-                lines += self._once(f"{self._mask_name(web, use)} = {self._mask(web, use)}", use.node)
+                lines += self._once(f"{self._mask_name(web, use)} = {self._mask(web, use, 4 * self.depth)}", use.node)
         return lines
 
     def _pointers(self, node: cst.CSTNode) -> list[cst.BaseStatement]:
@@ -495,7 +496,8 @@ class _Writer:
             terms.append(vector if stride == "1" else f"{vector} * {grouped(stride)}")
         return " + ".join(terms)
 
-    def _mask(self, web: Web, use: Use) -> str:
+    def _mask(self, web: Web, use: Use, indent: int = 0) -> str:
+        """What `boundary_check` means; over several lines where one is too long."""
         conditions = []
         for dim in use.checked:
             vector, shape = web.vectors[dim], web.reference(("shape", dim))
@@ -507,12 +509,14 @@ class _Writer:
                 condition = self._spread(inner, dim, web.rank)
             conditions.append(condition)
         text = " & ".join(conditions)
+        if indent and indent + len(f"{self._mask_name(web, use)} = {text}") > LINE:
+            return "(\n    " + "\n    & ".join(conditions) + "\n)"
         return text[1:-1] if text.startswith("(") and len(conditions) == 1 and text == below else text
 
     def _starts_inside(self, web: Web, dim: int) -> bool:
         """Whether an offset is a number that is not negative, wherever it is used."""
         part = ("offset", dim)
-        texts = {self.webs.setting(made, part) for made in web.definitions}
+        texts = {self.webs.setting(made, part) for made in web.definitions} - {None}
         if any(self.webs.moves(made, part) for made in web.definitions) or web.parameter is not None:
             return False
         return all(text is not None and text.isdigit() for text in texts)
@@ -528,16 +532,14 @@ class _Writer:
     def _swaps(self, node: cst.CSTNode, named: bool = False) -> dict[cst.CSTNode, cst.CSTNode]:
         """The nodes of a statement that change, with what they become; inner ones first."""
         swaps: dict[cst.CSTNode, cst.CSTNode] = {}
-        for use in reversed(self._uses(node)):
-            if use.how == "argument":
-                continue
-            if use.how == "type":
-                swaps[use.node] = cst.Attribute(cst.parse_expression(self._element_pointer(self._web(use))), cst.Name("dtype"))
-                continue
-            assert isinstance(use.node, cst.Call)
-            swaps[use.node] = self._access(use, use.node, swaps, named)
         for item in reversed(list(walk(node))):
-            if isinstance(item, cst.Call) and any(argument in self.reader.uses for argument in item.args):
+            use = self.reader.uses.get(item)
+            if use is not None and use.how == "type":
+                pointer = cst.parse_expression(self._element_pointer(self._web(use)))
+                swaps[item] = cst.Attribute(pointer, cst.Name("dtype"))
+            elif use is not None and isinstance(item, cst.Call):
+                swaps[item] = self._access(use, item, swaps, named)
+            elif isinstance(item, cst.Call) and any(argument in self.reader.uses for argument in item.args):
                 swaps[item] = self._helper_call(item, swaps)
         return swaps
 
