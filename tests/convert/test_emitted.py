@@ -1,0 +1,104 @@
+"""The compile-time functions a port brings along, called as they stand in rules/emitted."""
+
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import triton.language as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.convert.kernels import module_of
+from tritonport.rules_data import rules_dir
+
+HEAD = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n\n\n"
+NAMES = ("coalesced", "element_bits", "exact_log2", "index_layout", "integer_like", "unit")
+
+
+@pytest.fixture(scope="module")
+def emitted(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    sources = [(rules_dir() / "emitted" / f"{name}.py").read_text(encoding="utf-8") for name in NAMES]
+    return module_of(HEAD + "\n\n".join(sources), tmp_path_factory.mktemp("emitted"), "emitted")
+
+
+@pytest.mark.parametrize(
+    ("shape", "bits", "order", "warps", "expected"),
+    [
+        ([1024], 32, [0], 4, ([4], [32], [4])),
+        ([1024], 16, [0], 4, ([8], [32], [4])),
+        ([64], 32, [0], 4, ([1], [32], [4])),
+        ([64, 64], 32, [1, 0], 4, ([1, 4], [2, 16], [4, 1])),
+        ([64, 64], 32, [0, 1], 4, ([4, 1], [16, 2], [1, 4])),
+        ([16, 32], 32, [1, 0], 4, ([1, 4], [4, 8], [4, 1])),
+        ([64, 64], 128, [1, 0], 4, ([1, 1], [1, 32], [2, 2])),
+        ([2, 4, 8], 32, [2, 1, 0], 4, ([1, 1, 1], [1, 4, 8], [4, 1, 1])),
+        ([1], 32, [0], 8, ([1], [32], [8])),
+    ],
+)
+def test_tiles_of_16_bytes_per_thread(
+    emitted: ModuleType, shape: list[int], bits: int, order: list[int], warps: int, expected: tuple[list[int], ...]
+) -> None:
+    layout = emitted.coalesced(shape, bits, order, warps)
+    assert (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta) == expected
+    assert list(layout.order) == order
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_every_layout_has_every_lane_and_warp(emitted: ModuleType, data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 4))
+    shape = [2 ** data.draw(st.integers(0, 9 // rank)) for _ in range(rank)]
+    order = data.draw(st.permutations(range(rank)))
+    bits, warps = data.draw(st.sampled_from([8, 16, 32, 64, 128])), data.draw(st.sampled_from([1, 2, 4, 8, 16, 32]))
+    layout = emitted.coalesced(shape, bits, order, warps)
+
+    def product(numbers: list[int]) -> int:
+        result = 1
+        for number in numbers:
+            result *= number
+        return result
+
+    assert product(layout.threads_per_warp) == 32
+    assert product(layout.warps_per_cta) == warps
+    width = layout.size_per_thread[order[0]]
+    assert width <= max(1, 128 // bits) and width <= shape[order[0]]
+    assert [size for dim, size in enumerate(layout.size_per_thread) if dim != order[0]] == [1] * (rank - 1)
+    # Nothing is held twice while there are elements left for the threads.
+    if product(shape) >= 32 * warps:
+        spread = zip(layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, shape, strict=True)
+        assert all(a * b * c <= size for a, b, c, size in spread)
+
+
+def pointer(kind: tl.dtype) -> SimpleNamespace:
+    return SimpleNamespace(dtype=tl.pointer_type(kind))
+
+
+def test_the_narrowest_element_decides(emitted: ModuleType) -> None:
+    assert emitted.element_bits(pointer(tl.float32), None, pointer(tl.bfloat16)) == 16
+    assert emitted.element_bits(pointer(tl.float64), SimpleNamespace(dtype=tl.int8)) == 64
+    assert emitted.element_bits(tl.pointer_type(tl.int8), pointer(tl.float32)) == 8
+
+
+@pytest.mark.parametrize(("stride", "expected"), [(1, True), (2, False), (SimpleNamespace(dtype=tl.int32), False)])
+def test_a_stride_of_one_is_a_constant(emitted: ModuleType, stride: object, expected: bool) -> None:
+    assert emitted.unit(stride) is expected
+
+
+def test_the_layout_of_an_index_is_the_tile_without_the_other_axes(emitted: ModuleType) -> None:
+    layout = emitted.coalesced([4, 8, 16], 32, [2, 1, 0], 4)
+    index = emitted.index_layout(layout, 1, 3)
+    assert (index.dim, index.parent.dim, index.parent.parent) == (0, 2, layout)
+    assert emitted.index_layout(layout, 0, 1) == layout
+
+
+def test_exponents_of_powers_of_two(emitted: ModuleType) -> None:
+    assert [emitted.exact_log2(size) for size in (1, 2, 64, 1024)] == [0, 1, 6, 10]
+    for size in (0, 3, 48):
+        with pytest.raises(AssertionError, match="not a power of two"):
+            emitted.exact_log2(size)
+
+
+@pytest.mark.parametrize(
+    ("kind", "integer"), [(tl.float32, tl.int32), (tl.bfloat16, tl.int16), (tl.uint8, tl.int8), (tl.float64, tl.int64)]
+)
+def test_integers_of_the_same_width(emitted: ModuleType, kind: tl.dtype, integer: tl.dtype) -> None:
+    assert emitted.integer_like(kind) == integer
