@@ -7,7 +7,7 @@ from typing import Any
 
 Inputs = dict[str, Any]
 
-FIXTURES = ("vector_add", "softmax", "rms_norm", "layer_norm", "cross_entropy")
+FIXTURES = ("vector_add", "softmax", "rms_norm", "layer_norm", "cross_entropy", "matmul", "attention")
 
 
 @dataclass(frozen=True)

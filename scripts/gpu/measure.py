@@ -10,6 +10,7 @@ import argparse
 import concurrent.futures
 import contextlib
 import json
+import multiprocessing
 import os
 import platform
 import signal
@@ -299,14 +300,14 @@ def main() -> int:
 
 def report(run: Run) -> None:
     """The short tables, last, for whoever sees only the end of the output."""
-    from summary import one_line, speed_line, speed_means
+    from summary import parity_line, speed_line, speed_means
 
     results = run.results
     for title, rows in (("fixtures", results.fixtures), ("Liger", results.liger)):
         if rows:
-            print(f"\n{title}")
-            for row in sorted(rows, key=lambda row: (row["contraction"], row["name"])):
-                print(" ", one_line(row))
+            print(f"\n{title}: verdict with contraction off, on")
+            for name in sorted({row["name"] for row in rows}):
+                print(" ", parity_line([row for row in rows if row["name"] == name]))
     if results.speed:
         print("\nspeed: Triton, port, port/Triton")
         for row in results.speed:
@@ -321,9 +322,18 @@ def report(run: Run) -> None:
     print(f"({time.monotonic() - run.started:.0f} s)")
 
 
+def stop_checks() -> None:
+    """Ends checks that are still running; each is the leader of a group of its own."""
+    for process in multiprocessing.active_children():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if process.pid is not None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     code = main()
     sys.stdout.flush()
-    # A check that hangs is stopped by its own limit; its thread must not keep this process.
+    # The thread of a check that did not end must not keep this process.
+    stop_checks()
     os._exit(code)

@@ -127,6 +127,13 @@ def one_line(row: Row) -> str:
     return f"{row['name']:<18} {row['contraction']:<4} {row['verdict']:<15} {row['summary'][:80]}"
 
 
+def parity_line(rows: Sequence[Row]) -> str:
+    """All rows of one name for a terminal; with words where one is not equal bit for bit."""
+    verdicts = ", ".join(row["verdict"] for row in rows)
+    other = next((row["summary"] for row in rows if row["verdict"] != "PASS"), "")
+    return f"{rows[0]['name']:<18} {verdicts:<31} {other[:60]}".rstrip()
+
+
 def speed_line(row: Row) -> str:
     """A row of the speed table for a terminal."""
     name = f"{row['fixture']} {row['label']}"

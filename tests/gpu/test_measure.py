@@ -123,6 +123,10 @@ class TestSummary:
         assert findings("Liger", [{**row, "expected": "NOT-COMPARABLE"}]) == []
         assert findings("Liger", [{**row, "verdict": "FAIL", "expected": "NOT-COMPARABLE"}]) != []
 
+    def test_one_line_for_both_settings(self, script: Any) -> None:
+        rows = [{"name": "rope", "verdict": verdict, "summary": verdict.lower()} for verdict in ("PASS", "FAIL")]
+        assert script("summary").parity_line(rows).split() == ["rope", "PASS,", "FAIL", "fail"]
+
     def test_cells_cannot_break_a_table(self, script: Any) -> None:
         assert script("summary").table(("a", "b"), [["x|y", "1\n2"]]).splitlines()[2] == "| x\\|y | 1 2 |"
 
