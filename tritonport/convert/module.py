@@ -466,6 +466,8 @@ class ModuleWriter:
             if len(ordered) != len(arguments):
                 return node.with_changes(args=arguments)
             arguments = _comma_separated(ordered)
+        if self._is_bound("range"):
+            return node.with_changes(args=arguments)
         return node.with_changes(func=cst.Name("range"), args=arguments)
 
     def _source(self, node: cst.CSTNode) -> str:
