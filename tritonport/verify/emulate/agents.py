@@ -10,10 +10,14 @@ from tritonport.verify.emulate.ordering import Clock, Event
 
 @dataclass(eq=False)
 class Queue:
-    """Asynchronous work that finishes in the order of its start."""
+    """Asynchronous work that finishes in the order of its start.
+
+    ``groups`` are the numbers of the last operation of each committed group, for work that is waited for by group.
+    """
 
     agent: tuple[int, str]
     issued: int = 0
+    groups: list[int] = field(default_factory=list)
 
     def start(self) -> Event:
         self.issued += 1

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 from triton._C.libtriton import ir
+from triton.experimental.gluon.language.nvidia.hopper import tma as gluon_tma
+from triton.experimental.gluon.nvidia import hopper as gluon_descriptors
+from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tritonport.verify.emulate.errors import Fault, NotEmulated
@@ -65,7 +68,8 @@ def _block_pointers(
     return Value(pointers, base.dtype), Value(inside, tl.int1)
 
 
-def _numbers(values: Any) -> tuple[int, ...]:
+def numbers(values: Any) -> tuple[int, ...]:
+    """Scalars of the IR, or ints, as ints."""
     return tuple(int(value.data.reshape(())) if isinstance(value, Value) else int(value) for value in values)
 
 
@@ -78,12 +82,10 @@ def is_host_descriptor(argument: Any) -> bool:
 
 def make_descriptor(semantic: Any, argument: Any) -> Any:
     """The value of a host tensor descriptor."""
-    if not isinstance(argument, TensorDescriptor):
-        raise NotEmulated("Gluon tensor descriptors are not emulated")
-    from triton.runtime.jit import mangle_type
-
     dtype = tl.str_to_ty(mangle_type(argument.base), None)
     base = tl.tensor(Value(np.array(argument.base.data_ptr(), np.uint64), dtype), dtype)
+    if not isinstance(argument, TensorDescriptor):
+        return _make_gluon_descriptor(semantic, argument, base)
     shape = [semantic.to_tensor(int(extent)) for extent in argument.shape]
     strides = [tl.constexpr(1) if stride == 1 else semantic.to_tensor(int(stride)) for stride in argument.strides]
     block = [tl.constexpr(extent) for extent in argument.block_shape]
@@ -93,10 +95,28 @@ def make_descriptor(semantic: Any, argument: Any) -> Any:
     return descriptor
 
 
-_REDUCTIONS: dict[Any, Any] = {}
+def _make_gluon_descriptor(semantic: Any, argument: Any, base: Any) -> Any:
+    if not isinstance(argument, gluon_descriptors.TensorDescriptor):
+        raise NotEmulated(f"descriptors of type {type(argument).__name__} are not emulated")
+    make_scalar = semantic.builder.get_int64
+    shape = [tl.tensor(semantic.builder.get_int32(int(extent)), tl.int32) for extent in argument.shape]
+    strides = [tl.tensor(make_scalar(int(stride)), tl.int64) for stride in argument.strides]
+    block = tl.block_type(base.dtype.element_ty, [int(extent) for extent in argument.block_shape])
+    handle = Descriptor(
+        base.handle,
+        tuple(int(extent) for extent in argument.shape),
+        tuple(int(stride) for stride in argument.strides),
+        tuple(int(extent) for extent in argument.block_shape),
+        argument.padding == "nan",
+        bool(getattr(argument, "round_f32_to_tf32", False)),
+    )
+    return gluon_tma.tensor_descriptor(handle, shape, strides, block, argument.layout)
+
+
+REDUCTIONS: dict[Any, Any] = {}
 if hasattr(ir, "DESCRIPTOR_REDUCE_KIND"):
     _kinds = ir.DESCRIPTOR_REDUCE_KIND
-    _REDUCTIONS = {
+    REDUCTIONS = {
         _kinds.ADD: (ir.ATOMIC_OP.ADD, ir.ATOMIC_OP.FADD),
         _kinds.MIN: (ir.ATOMIC_OP.MIN, ir.ATOMIC_OP.MIN),
         _kinds.MAX: (ir.ATOMIC_OP.MAX, ir.ATOMIC_OP.MAX),
@@ -116,7 +136,7 @@ class DescriptorOps:
     def create_make_tensor_descriptor(
         self, base: Value, shape: Any, strides: Any, block: Any, is_signed: bool, padding: Any
     ) -> Descriptor:
-        extents, steps = _numbers(shape), _numbers(strides)
+        extents, steps = numbers(shape), numbers(strides)
         size = max(1, base.dtype.element_ty.primitive_bitwidth // 8)
         if int(base.data.reshape(())) % 16:
             raise Fault("the base address of a tensor descriptor must be a multiple of 16 bytes")
@@ -139,25 +159,25 @@ class DescriptorOps:
         return loaded
 
     def create_descriptor_load(self, descriptor: Descriptor, offsets: Any, *_: object) -> Value:
-        return self._descriptor_load(descriptor, list(_numbers(offsets)))
+        return self._descriptor_load(descriptor, list(numbers(offsets)))
 
     def create_descriptor_store(self, descriptor: Descriptor, value: Value, offsets: Any) -> None:
-        pointers, inside = descriptor.pointers(list(_numbers(offsets)))
+        pointers, inside = descriptor.pointers(list(numbers(offsets)))
         self.write("descriptor store", pointers, value, inside)
 
     def create_descriptor_reduce(self, kind: Any, descriptor: Descriptor, value: Value, offsets: Any) -> None:
-        pointers, inside = descriptor.pointers(list(_numbers(offsets)))
-        integer, floating = _REDUCTIONS[kind]
+        pointers, inside = descriptor.pointers(list(numbers(offsets)))
+        integer, floating = REDUCTIONS[kind]
         operation = floating if value.dtype.is_floating() else integer
         self.create_atomic_rmw(operation, pointers, value, inside)
 
     def create_descriptor_gather(self, descriptor: Descriptor, rows: Value, column: Value, ir_type: Any) -> Value:
-        start = _numbers([column])[0]
+        start = numbers([column])[0]
         data = [self._descriptor_load(descriptor, [int(row), start]).data[0] for row in rows.data]
         return Value(np.stack(data), descriptor.base.dtype.element_ty)
 
     def create_descriptor_scatter(self, descriptor: Descriptor, value: Value, rows: Value, column: Value) -> None:
-        start = _numbers([column])[0]
+        start = numbers([column])[0]
         for position, row in enumerate(rows.data):
             pointers, inside = descriptor.pointers([int(row), start])
             self.write("descriptor store", pointers, Value(value.data[position : position + 1], value.dtype), inside)
@@ -171,10 +191,10 @@ class DescriptorOps:
         self, base: Value, shape: Any, strides: Any, offsets: Any, block: Any, order: Any
     ) -> BlockPointer:
         extents = tuple(int(tl.core._unwrap_if_constexpr(extent)) for extent in block)
-        return BlockPointer(base, _numbers(shape), _numbers(strides), _numbers(offsets), extents)
+        return BlockPointer(base, numbers(shape), numbers(strides), numbers(offsets), extents)
 
     def create_advance(self, pointer: BlockPointer, offsets: Any) -> BlockPointer:
-        moved = tuple(old + step for old, step in zip(pointer.offsets, _numbers(offsets), strict=True))
+        moved = tuple(old + step for old, step in zip(pointer.offsets, numbers(offsets), strict=True))
         return replace(pointer, offsets=moved)
 
     def create_tensor_pointer_load(self, pointer: BlockPointer, checked: Any, padding: Any, *_: object) -> Value:

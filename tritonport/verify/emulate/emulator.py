@@ -122,6 +122,7 @@ def emulated(
     check_asserts: bool = True,
     time_limit: float = 300.0,
     loop_limit: int = 10_000_000,
+    schedules: int = 3,
     pick_config: PickConfig | None = None,
 ) -> Iterator[Emulator]:
     """Every launch of a ``@triton.jit`` or ``@gluon.jit`` kernel inside the block runs on the CPU, in this process.
@@ -136,7 +137,7 @@ def emulated(
     if knobs.runtime.interpret:
         # Then @triton.jit makes other objects, whose launches do not come here.
         raise EmulationError("TRITON_INTERPRET is set: kernels are decorated for Triton's own interpreter")
-    settings = Settings(target, poison_masked, check_asserts, time_limit, loop_limit)
+    settings = Settings(target, poison_masked, check_asserts, time_limit, loop_limit, schedules)
     emulator = Emulator(settings, pick_config)
     gpu = settings.gpu
     old_run, old_tuned_run, old_driver = JITFunction.run, Autotuner.run, driver._active

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class EmulationError(Exception):
@@ -41,7 +42,14 @@ class NotEmulated(EmulationError):
 
 
 class Fault(Exception):
-    """Raised where no source position is known; the launch turns it into an :class:`EmulationError`."""
+    """Raised where the kernel goes wrong; the launch turns it into an :class:`EmulationError`.
+
+    ``place`` (with ``path`` and ``line``) is given where it is not the line that runs.
+    """
+
+    def __init__(self, message: str, place: Any = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class Unsupported(Exception):

@@ -92,6 +92,10 @@ class Run:
         frame = (own or self.frames)[-1]
         return Place(frame.file_name, frame.line)
 
+    def switch(self, partition: Any) -> None:
+        """Another partition runs: its call stack is the current one."""
+        self.frames = partition.frames
+
     def site(self) -> tuple[Any, ...]:
         """Identifies the call that runs, as the compiler sees it: inlined and with static loops unrolled."""
         return tuple((id(frame.cur_node), *frame.unrolled) for frame in self.frames)
@@ -126,6 +130,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.dereference_name: Any = self._define_name_lookup()
         self.returns_depend_on_data = False
         self.unrolled: list[int] = []
+        self.is_worker = False
         self._line = 1
 
     def _define_name_lookup(self) -> Callable[[str], Any]:
@@ -157,7 +162,8 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         """Run the function; its result, or None (in newer Triton a constexpr None) if it returns nothing."""
         for name, value in arguments.items():
             self.set_value(name, value)
-        self.run.frames.append(self)
+        frames = self.run.frames
+        frames.append(self)
         try:
             self.visit_compound_statement(self.run.tree(self.jit_fn).body)
             result = tl.constexpr(None) if _KEEPS_CONSTEXPR_RESULTS else None
@@ -167,7 +173,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
             self.run.note_failure()
             raise
         finally:
-            self.run.frames.pop()
+            frames.pop()
         return result
 
     # Every node.
@@ -192,7 +198,10 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
 
     def set_value(self, name: str, value: Any) -> None:
         super().set_value(name, value)
-        if isinstance(value, gl.shared_memory_descriptor) and not value.handle.buffer.name:
+        if (
+            isinstance(value, gl.shared_memory_descriptor | gl.nvidia.blackwell.tensor_memory_descriptor)
+            and not value.handle.buffer.name
+        ):
             value.handle.buffer.name = name
 
     def _name_loc_prefix(self, prefix: str) -> contextlib.AbstractContextManager[None]:
@@ -217,8 +226,18 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         arguments = {name: as_argument(bound.arguments[name]) for name in fn.arg_names}
         return Generator(self.run, fn, caller_context or self.caller_context).call(arguments)
 
+    def run_worker(self, function: Any, arguments: Any, caller_context: Any) -> None:
+        """Run the function of a worker partition."""
+        bound = function.signature.bind(*arguments)
+        bound.apply_defaults()
+        worker = Generator(self.run, function, caller_context)
+        worker.is_worker = True
+        worker.call({name: as_argument(bound.arguments[name]) for name in function.arg_names})
+
     def visit_Return(self, node: ast.Return) -> None:
         value = self.visit(node.value)
+        if self.is_worker and _unwrap_if_constexpr(value) is not None:
+            raise Fault("a worker of warp_specialize returns a value, and it is lost")
         if value is None:
             value = tl.constexpr(None) if _KEEPS_CONSTEXPR_RESULTS else None
         elif not _KEEPS_CONSTEXPR_RESULTS or self.returns_depend_on_data:

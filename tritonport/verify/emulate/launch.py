@@ -23,6 +23,8 @@ from tritonport.verify.emulate.generator import Generator, Run
 from tritonport.verify.emulate.layouts import GluonBuilder
 from tritonport.verify.emulate.semantic import EmulatedGluon, EmulatedTriton
 
+_PROGRAMS_UNDER_ALL_SCHEDULES = 4
+
 _TRITON = os.path.dirname(triton.__file__)
 
 
@@ -33,7 +35,8 @@ class Settings:
     ``target``: the GPU that is played ("sm_90" ...). ``poison_masked``: lanes of a masked load without ``other`` hold
     NaN (or a large integer) instead of zero. ``check_asserts``: a false ``device_assert`` or ``assert`` is an error;
     a GPU checks them in debug mode only. ``time_limit``: seconds for one launch. ``loop_limit``: iterations of one
-    loop.
+    loop. ``schedules``: how many schedules the first programs of a kernel with ``warp_specialize`` run under, each from
+    the same state of memory; the results must agree.
     """
 
     target: str = "sm_90"
@@ -41,6 +44,7 @@ class Settings:
     check_asserts: bool = True
     time_limit: float = 300.0
     loop_limit: int = 10_000_000
+    schedules: int = 3
 
     @property
     def gpu(self) -> Any:
@@ -104,10 +108,12 @@ class Launch:
         for tensor in reachable:
             builder.memory.add("a tensor made reachable", tensor)
         self._builder = builder
+        self._schedules = settings.schedules
         deadline = time.monotonic() + settings.time_limit
+        self._count = 0
         self._run = Run(builder, semantic, is_gluon, deadline, settings.loop_limit)
         if isinstance(builder, GluonBuilder):
-            builder.where, builder.site = self._run.where, self._run.site
+            builder.where, builder.site, builder.switch = self._run.where, self._run.site, self._run.switch
 
     def run(self, arguments: dict[str, Any], grid: Any) -> LaunchRecord:
         """Run every program. Raises :class:`EmulationError`; what earlier programs wrote stays written."""
@@ -133,15 +139,41 @@ class Launch:
 
     def _program(self, values: dict[str, Any], program: tuple[int, int, int]) -> None:
         self._builder.program = program
-        if isinstance(self._builder, GluonBuilder):
-            self._builder.start_program()
         self._run.failure.clear()
         try:
             self._run.check_time()
-            Generator(self._run, self._kernel).call(dict(values))
+            if isinstance(self._builder, GluonBuilder):
+                self._gluon_program(self._builder, values)
+            else:
+                Generator(self._run, self._kernel).call(dict(values))
         except Exception as error:
             raise self._described(error, program) from error
         self._run.first_program = False
+        self._count += 1
+
+    def _gluon_program(self, builder: GluonBuilder, values: dict[str, Any]) -> None:
+        """Run a program; one with partitions under several schedules, if it is among the first."""
+        memory = builder.memory
+        several = self._schedules > 1 and self._count < _PROGRAMS_UNDER_ALL_SCHEDULES
+        memory.journal = [] if several else None
+        seed = 0 if several else self._count % max(1, self._schedules)
+        result: bytes | None = None
+        while True:
+            builder.start_program(seed)
+            self._run.switch(builder.partition)
+            Generator(self._run, self._kernel).call(dict(values))
+            builder.end_program()
+            if memory.journal is None or not builder.specialized:
+                break
+            contents = memory.contents(memory.journal)
+            if result is not None and contents != result:
+                raise Fault("the results depend on the order in which the partitions run")
+            result, seed = contents, seed + 1
+            if seed == self._schedules:
+                break
+            memory.undo(memory.journal)
+            memory.journal.clear()
+        memory.journal = None
 
     def _described(self, error: Exception, program: tuple[int, int, int] | None) -> EmulationError:
         root = error
@@ -150,11 +182,12 @@ class Launch:
         kind = NotEmulated if isinstance(root, Unsupported | NotEmulated) else EmulationError
         # Nothing has run yet where an argument is at fault: the place is the kernel's definition.
         frame = _innermost(self._run.failure) or Generator(self._run, self._kernel).place()
+        place = getattr(root, "place", None) or frame
         return kind(
             _message(root, frame),
             kernel=self._name,
-            path=frame.path,
-            line=frame.line,
+            path=place.path,
+            line=place.line,
             program=program,
         )
 

@@ -8,19 +8,26 @@ permute ask the compiler's own inference, on an operation built in a scratch mod
 from __future__ import annotations
 
 import atexit
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import triton.experimental.gluon.language as gl
 from triton._C.libtriton import gluon_ir, ir
 from triton.experimental.gluon.language import _layouts as layout_types
 
 from tritonport.verify.emulate.agents import Partition
+from tritonport.verify.emulate.async_copies import AsyncCopyOps
+from tritonport.verify.emulate.barriers import BarrierOps
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.errors import Fault
+from tritonport.verify.emulate.scheduler import Scheduler
 from tritonport.verify.emulate.shared_ops import SharedOps
 from tritonport.verify.emulate.tensor_cores import TensorCoreOps
+from tritonport.verify.emulate.tensor_memory import TensorMemoryOps
+from tritonport.verify.emulate.tma import TmaOps
 from tritonport.verify.emulate.values import BlockType, Value
 
 
@@ -123,23 +130,60 @@ def layout_inference(options: Any, target_name: str) -> LayoutInference:
 atexit.register(layout_inference.cache_clear)
 
 
-class GluonBuilder(SharedOps, TensorCoreOps, Builder):
+class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, TensorMemoryOps, Builder):
     """The builder of Gluon kernels: as the Triton one, with layouts on its values.
 
     The ``get_*_layout`` methods return Gluon's own layout objects, which here play the part of the IR attributes.
     """
 
+    switch: Callable[[Partition], None]
+
     def __init__(self, options: Any, codegen_fns: dict[str, Any], module_map: dict[str, Any], target_name: str) -> None:
         super().__init__(options, codegen_fns, module_map)
         self._target_name = target_name
-        self.start_program()
+        self.default_precision = ir.INPUT_PRECISION.TF32
+        self.start_program(0)
 
-    def start_program(self) -> None:
-        """Shared memory of a program is its own."""
+    def start_program(self, seed: int) -> None:
+        """Shared memory and everything in flight belong to one program. ``seed`` picks the schedule."""
         self.partition = Partition(0, "default", self.options.num_warps)
         self.partitions = [self.partition]
+        self.scheduler = Scheduler(self, seed)
         self.buffers = {}
+        self.unflushed = []
+        self.barrier_serial = 0
+        self.partition_serial = 0
         self.time = 0
+        self.specialized = False
+
+    def resume(self, partition: Partition) -> None:
+        """Another partition runs from now on."""
+        self.partition = partition
+        self.switch(partition)
+
+    def next_partition(self) -> int:
+        """An index no partition of this program has had."""
+        self.partition_serial += 1
+        return self.partition_serial
+
+    def end_program(self) -> None:
+        """Raises :class:`Fault` for what must not be in flight when a program ends."""
+        for buffer in self.buffers.values():
+            for access in buffer.accesses.values():
+                if access.finish is None or self.partition.clock.knows(access.event):
+                    continue
+                if access.what.startswith("the TMA"):
+                    name = buffer.name or "a buffer"
+                    raise Fault(
+                        f"the program ends while {access.what} of `{name}` is in flight: it needs {access.finish}",
+                        access.place,
+                    )
+
+    def read(self, what: str, ptr: Value, mask: Value | None, other: Value | None) -> Value:
+        if self.unflushed:
+            on = None if mask is None else np.broadcast_to(mask.data, ptr.data.shape)
+            self.check_flushed(what, ptr.data, on)
+        return super().read(what, ptr, mask, other)
 
     @property
     def inference(self) -> Any:

@@ -32,9 +32,18 @@ class Region:
         return self.start + self.size
 
 
+@dataclass(frozen=True)
+class Change:
+    """What one store or atomic found at its addresses (only those whose ``mask`` is set)."""
+
+    addresses: Array
+    mask: Array
+    before: Array
+
+
 class GlobalMemory:
     """The regions a launch may touch. ``writes`` counts the stores and atomics that changed at least one byte,
-    while ``watching`` is on."""
+    while ``watching`` is on; ``journal`` (if not None) collects what would undo them."""
 
     def __init__(self) -> None:
         self._regions: dict[int, Region] = {}
@@ -43,6 +52,7 @@ class GlobalMemory:
         self._ends = np.zeros(0, np.uint64)
         self.watching = False
         self.writes = 0
+        self.journal: list[Change] | None = None
 
     def add(self, name: str, tensor: Any) -> None:
         """Let the launch touch the whole storage of a torch tensor."""
@@ -57,6 +67,30 @@ class GlobalMemory:
         self._sorted = sorted(self._regions.values(), key=lambda region: region.start)
         self._starts = np.array([region.start for region in self._sorted], np.uint64)
         self._ends = np.array([region.end for region in self._sorted], np.uint64)
+
+    def remember(self, addresses: Array, mask: Array, kind: np.dtype[Any]) -> None:
+        """Note what is about to be overwritten."""
+        if self.journal is not None:
+            before = native.load(addresses, mask, np.zeros(addresses.shape, kind), kind)
+            self.journal.append(Change(addresses, mask, np.asarray(before, dtype=kind).reshape(addresses.shape)))
+
+    def contents(self, changes: list[Change]) -> bytes:
+        """What now lies at every address that was changed, in the order of the addresses."""
+        touched: dict[np.dtype[Any], list[Array]] = {}
+        for change in changes:
+            touched.setdefault(change.before.dtype, []).append(change.addresses[change.mask].reshape(-1))
+        result = b""
+        for kind in sorted(touched, key=str):
+            addresses = np.unique(np.concatenate(touched[kind]))
+            every = np.ones(addresses.shape, np.bool_)
+            data = native.load(addresses, every, np.zeros(addresses.shape, kind), kind)
+            result += addresses.tobytes() + np.asarray(data).tobytes()
+        return result
+
+    def undo(self, changes: list[Change]) -> None:
+        """Put back what was there before."""
+        for change in reversed(changes):
+            native.store(change.addresses, change.before, change.mask)
 
     def check(self, what: str, addresses: Array, mask: Array | None, itemsize: int) -> None:
         """Raises :class:`Fault` if an address whose mask is set lies outside every region or is misaligned."""
@@ -174,6 +208,7 @@ class MemoryOps:
         if self.memory.watching:
             before = native.load(addresses, on, data, kind)
             self.memory.writes += int(np.asarray(before).tobytes() != data.tobytes())
+        self.memory.remember(addresses, on, kind)
         native.store(addresses, data, on)
 
     def create_addptr(self, ptr: Value, offset: Value) -> Value:
@@ -231,6 +266,7 @@ class MemoryOps:
             new = np.ascontiguousarray(update(old, values[turn], *extra), dtype=kind)
             if self.memory.watching:
                 self.memory.writes += int(old.tobytes() != new.tobytes())
+            self.memory.remember(addresses[turn], every, kind)
             native.store(addresses[turn], new, every)
             result[turn] = old
             pending = np.setdiff1d(pending, turn, assume_unique=True)

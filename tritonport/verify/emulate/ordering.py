@@ -32,6 +32,10 @@ class Clock:
     def knows(self, event: Event) -> bool:
         return self._ticks.get(event.agent, 0) >= event.tick
 
+    def last(self, agent: Hashable) -> int:
+        """How many events of ``agent`` are known to have happened."""
+        return self._ticks.get(agent, 0)
+
     def learn(self, agent: Hashable, tick: int) -> None:
         """Rely on the first ``tick`` events of ``agent`` from now on."""
         if tick > self._ticks.get(agent, 0):

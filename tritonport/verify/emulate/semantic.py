@@ -1,4 +1,4 @@
-"""The front end's own semantics, with two changes: bodies of reductions and scans run instead of being emitted."""
+"""The front end's own semantics, but bodies of reductions, scans and partitions run instead of being emitted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from triton.experimental.gluon.language._semantic import GluonSemantic
 from triton.language.semantic import TritonSemantic
 
+from tritonport.verify.emulate.partitions import warp_specialize
 from tritonport.verify.emulate.regions import Emit, ReduceOp, ScanOp
 
 
@@ -37,3 +38,8 @@ class EmulatedGluon(GluonSemantic):  # type: ignore[misc]  # Triton has no types
 
     def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit, reverse: bool) -> Any:
         return super().associative_scan(inputs, axis, _running(region_builder_fn), reverse)
+
+    def warp_specialize(
+        self, functions_and_args: Any, worker_num_warps: Sequence[int], worker_num_regs: Any, generator: Any
+    ) -> Any:
+        return warp_specialize(self.builder, functions_and_args, worker_num_warps, worker_num_regs, generator)

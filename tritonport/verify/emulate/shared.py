@@ -14,6 +14,9 @@ from tritonport.verify.emulate.values import Array, storage
 
 _HISTORY = 6
 
+IN_ORDER = "a tcgen05_commit and a wait on its mbarrier"
+"""How tensor-core work of Blackwell ends; one such operation sees what the one before it wrote."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -164,14 +167,10 @@ def check_race(memory: Memory, access: Access, clock: Clock) -> None:
     for earlier in memory.buffer.accesses.values():
         if not (earlier.writes or access.writes) or clock.knows(earlier.event):
             continue
-        if earlier.event.agent == access.event.agent and earlier.finish == access.finish == _IN_ORDER:
+        if earlier.event.agent == access.event.agent and earlier.finish == access.finish == IN_ORDER:
             continue
         if overlap(earlier.data, memory.data):
             raise Fault(_race(memory, earlier, access))
-
-
-_IN_ORDER = "tcgen05_commit and a wait on its mbarrier"
-"""How tensor-core work of Blackwell ends; one such operation sees what the one before it wrote."""
 
 
 def _race(memory: Memory, earlier: Access, access: Access) -> str:

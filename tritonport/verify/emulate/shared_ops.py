@@ -107,7 +107,7 @@ class SharedOps:
     def create_local_alloc(self, ir_type: MemoryType, value: Value | None = None) -> Memory:
         memory = self.allocate("shared memory", ir_type)
         if value is not None:
-            self._store(memory, value, "the store of its first value")
+            self.store_elements(memory, value, "the store of its first value")
         return memory
 
     def create_local_dealloc(self, memory: Memory) -> None:
@@ -118,9 +118,9 @@ class SharedOps:
         return Value(memory.data.copy(), memory.dtype, ir_type.layout)
 
     def create_local_store(self, memory: Memory, value: Value) -> None:
-        self._store(memory, value, "the store")
+        self.store_elements(memory, value, "the store")
 
-    def _store(self, memory: Memory, value: Value, what: str) -> None:
+    def store_elements(self, memory: Memory, value: Value, what: str) -> None:
         if value.dtype != memory.dtype:
             raise Fault(f"a value of type {value.dtype} is stored to {memory.name}, which holds {memory.dtype}")
         if value.data.shape != memory.data.shape:

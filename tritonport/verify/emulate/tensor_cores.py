@@ -70,7 +70,7 @@ class TensorCoreOps:
             self.access(operand, what, writes=False, event=event, finish=finish)
             check_written(operand, what)
         before = settled(acc)
-        _check_shapes(a, b, before)
+        check_product(a, b, before)
         product = matrix_product(as_value(a), as_value(b), precision)
         start = before if bool(use_acc.data.reshape(())) else None
         result = accumulate(product, start, before.dtype, before.layout)
@@ -93,7 +93,8 @@ def as_value(operand: Any) -> Value:
     return value
 
 
-def _check_shapes(a: Any, b: Any, acc: Value) -> None:
+def check_product(a: Any, b: Any, acc: Value) -> None:
+    """Raises :class:`Fault` if shapes or types do not fit."""
     rows, inner = a.data.shape[-2:]
     if b.data.shape[-2] != inner or acc.data.shape[-2:] != (rows, b.data.shape[-1]):
         raise Fault(

@@ -1,0 +1,72 @@
+"""Builder methods for cp.async: copies from global to shared memory, in groups that finish in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tritonport.verify.emulate.agents import Partition
+from tritonport.verify.emulate.barriers import Barrier
+from tritonport.verify.emulate.errors import Fault
+from tritonport.verify.emulate.ordering import Event
+from tritonport.verify.emulate.scheduler import Scheduler
+from tritonport.verify.emulate.shared import Memory
+from tritonport.verify.emulate.values import Value
+
+_QUEUE = "cp.async"
+
+
+class AsyncCopyOps:
+    """Groups of copies. What is copied lies in its place from the start, but no one may look before it has arrived."""
+
+    partition: Partition
+    scheduler: Scheduler
+    access: Callable[..., None]
+    read: Callable[..., Value]
+    barrier: Callable[[Memory, str], Barrier]
+    options: Any
+
+    def create_async_copy_global_to_local(
+        self, memory: Memory, pointer: Value, mask: Any, other: Any, *_: object
+    ) -> None:
+        what = "the asynchronous copy"
+        event = Event(self.partition.queue(_QUEUE).agent, self.partition.queue(_QUEUE).issued + 1)
+        self.access(memory, what, writes=True, event=event, finish="a commit_group and a wait_group that covers it")
+        if pointer.dtype.element_ty != memory.dtype:
+            raise Fault(f"{what} brings {pointer.dtype.element_ty} to {memory.name}, which holds {memory.dtype}")
+        absent = other if isinstance(other, Value) else None
+        # Without a mask Triton 3.9 passes an empty handle of its own.
+        loaded = self.read("asynchronous copy", pointer, mask if isinstance(mask, Value) else None, absent)
+        memory.data[...] = np.broadcast_to(loaded.data, memory.data.shape)
+        memory.written[...] = True
+
+    def create_async_commit_group(self) -> None:
+        queue = self.partition.queue(_QUEUE)
+        queue.start()
+        queue.groups.append(queue.issued)
+
+    def create_async_wait_group(self, outstanding: int) -> None:
+        queue = self.partition.queue(_QUEUE)
+        finished = len(queue.groups) - int(outstanding)
+        if finished > 0:
+            self.partition.clock.learn(queue.agent, queue.groups[finished - 1])
+
+    def create_async_copy_mbarrier_arrive(self, memory: Memory, increment: bool) -> None:
+        """Every thread arrives once its copies so far are done; with ``increment`` the count grows to match."""
+        barrier = self.barrier(memory, "mbarrier_arrive")
+        queue = self.partition.queue(_QUEUE)
+        queue.start()
+        clock = self.partition.release()
+        clock.learn(queue.agent, queue.issued)
+        arrivals = 32 * self.partition.num_warps
+        if increment:
+            barrier.pending += arrivals
+        barrier.in_flight += 1
+
+        def arrive() -> None:
+            barrier.in_flight -= 1
+            barrier.arrive(arrivals, clock)
+
+        self.scheduler.add_transfer(arrive)
