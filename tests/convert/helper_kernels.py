@@ -572,4 +572,151 @@ tl.store(out_ptr + i[:, None] * BN + j[None, :], c.to(tl.float32))
 """,
         "",
     ),
+    "pointers as the last addend": (
+        "x_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+x = tl.load(n + x_ptr + offs) + tl.load(offs + x_ptr)
+tl.store(offs + out_ptr, x)
+""",
+        "",
+    ),
+    "a local named range": (
+        "x_ptr, out_ptr, steps, BLOCK: tl.constexpr",
+        """
+range = tl.arange(0, BLOCK)
+acc = tl.zeros([BLOCK], tl.float32)
+for i in tl.range(0, steps):
+    acc += tl.load(x_ptr + range + i)
+tl.store(out_ptr + range, acc)
+""",
+        "",
+    ),
+    "bound and used under one constexpr": (
+        "x_ptr, out_ptr, YES: tl.constexpr, BLOCK: tl.constexpr, BM: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+if YES:
+    r = tl.arange(0, BM)
+    w = tl.load(x_ptr + r)
+x = tl.load(x_ptr + offs)
+if YES:
+    x += tl.sum(w)
+    tl.store(out_ptr + 512 + r, w)
+tl.store(out_ptr + offs, x)
+""",
+        "",
+    ),
+    "a tile from outside of the loop in another order": (
+        "x_ptr, y_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+t = tl.load(y_ptr + j[None, :] * BM + i[:, None])
+t = tl.exp(t)
+acc = tl.zeros((BM, BN), tl.float32)
+for k in range(steps):
+    acc += tl.load(x_ptr + k * BM * BN + i[:, None] * BN + j[None, :]) * t
+tl.store(out_ptr + i[:, None] * BN + j[None, :], acc)
+""",
+        "",
+    ),
+    "tiles of two orders in an if": (
+        "x_ptr, y_ptr, out_ptr, n, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+if n > 3:
+    t = tl.load(y_ptr + j[None, :] * BM + i[:, None])
+else:
+    t = tl.load(x_ptr + i[:, None] * BN + j[None, :])
+tl.store(out_ptr + i[:, None] * BN + j[None, :], t)
+""",
+        "",
+    ),
+    "a helper that gives back nested tuples": (
+        "x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+(p, q), r = parts(x_ptr, i, j, BN)
+tl.store(out_ptr + i, p)
+tl.store(out_ptr + 100 + j, q)
+tl.store(out_ptr + 200, r)
+""",
+        """
+@triton.jit
+def parts(ptr, i, j, N: tl.constexpr):
+    x = tl.load(ptr + i[:, None] * N + j[None, :])
+    return (tl.sum(x, 1), tl.sum(x, 0)), tl.sum(x)
+""",
+    ),
+    "a while loop with a flag": (
+        "x_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+i = 0
+done = False
+acc = tl.zeros([BLOCK], tl.float32)
+while not done:
+    acc += tl.load(x_ptr + i * BLOCK + offs)
+    i += 1
+    done = i >= 3
+tl.store(out_ptr + offs, acc)
+""",
+        "",
+    ),
+    "chunks with a tail": (
+        "x_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+for start in range(0, n, BLOCK):
+    offs = start + tl.arange(0, BLOCK)
+    m = offs < n
+    x = tl.load(x_ptr + offs, mask=m, other=float("-inf"))
+    x = tl.where(m, x, -float("inf"))
+    if start + BLOCK > n:
+        x = x * 2
+    tl.store(out_ptr + offs, x, mask=m)
+""",
+        "",
+    ),
+    "a tuple of two slices that is carried": (
+        "x_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+s = (tl.zeros([BM], tl.float32), tl.zeros([BN], tl.float32))
+for k in range(steps):
+    x = tl.load(x_ptr + k + i[:, None] * BN + j[None, :])
+    s = add2(s, (tl.sum(x, 1), tl.sum(x, 0)))
+tl.store(out_ptr + i, s[0])
+tl.store(out_ptr + 64 + j, s[1])
+""",
+        """
+@triton.jit
+def add2(a, b):
+    return a[0] + b[0], a[1] + b[1]
+""",
+    ),
+    "a helper that moves pointers": (
+        "x_ptr, out_ptr, steps, BLOCK: tl.constexpr",
+        """
+p = x_ptr + tl.arange(0, BLOCK)
+q = out_ptr + tl.arange(0, BLOCK)
+for _ in range(steps):
+    p, q = step(p, q, BLOCK)
+""",
+        """
+@triton.jit
+def step(p, q, N: tl.constexpr):
+    tl.store(q, tl.load(p) * 2)
+    return p + N, q + N
+""",
+    ),
+    "sizes that are numbers": (
+        "x_ptr, out_ptr",
+        """
+offs = tl.arange(0, 128)
+r = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+tl.store(out_ptr + offs, tl.load(x_ptr + offs))
+tl.store(out_ptr + 128 + r, tl.load(x_ptr + r))
+""",
+        "",
+    ),
 }

@@ -9,8 +9,9 @@ from tests.convert.helper_kernels import MORE
 from tests.convert.kernels import assert_compiles_as_well, assert_same_numbers, kernel_text
 
 NAMES = [*EVERY, *MORE]
-# Products in three dimensions: the small tiles are converted in the loop where the compiler loads them in place.
-NOT_AS_WELL = {"products in three dimensions"}
+# Products in three dimensions: small tiles are converted in the loop, the compiler converts none there.
+# Two orders in an if: 24 registers where the compiler needs 16.
+NOT_AS_WELL = {"products in three dimensions", "tiles of two orders in an if"}
 # The original itself does not compile with a helper's `None` argument.
 NOT_COMPILED = {"a helper with a pointer that may be None"}
 
