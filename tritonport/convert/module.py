@@ -19,7 +19,6 @@ from tritonport.analysis.values import Refusal
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
-from tritonport.convert.alignment import has_other_uses
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
@@ -79,8 +78,6 @@ class ModuleWriter:
         self.gl = self._alias("triton.experimental.gluon.language", "gl")
         self.snippets: set[str] = set()
         self.entries_used: set[str] = set()
-        self.specialise = True
-        self.needs_triton = False
         self.diagnostics: list[Diagnostic] = []
         self.refusals: dict[Kernel, Diagnostic] = {}
         self.wanted = wanted
@@ -199,21 +196,6 @@ class ModuleWriter:
                     names.add(path.split(".")[-1])
         return {kernel for kernel in self.module.kernels if kernel.name in names}
 
-    def may_specialise(self, kernel: Kernel) -> bool:
-        """Whether a kernel may get an argument more, which `@triton.heuristics` fills: it is launched and nothing else."""
-        if kernel.decorator is None or kernel in self._called() or not self.specialise:
-            return False
-        return not has_other_uses(kernel.name, walk(self.module.tree))
-
-    @cached_property
-    def triton_module(self) -> str:
-        """What the file calls triton."""
-        for name, meanings in self.module.bindings.imported.items():
-            if meanings == ["triton"]:
-                return name
-        self.needs_triton = True
-        return "triton"
-
     def integers_of(self, frame: Frame) -> set[str]:
         return self._integers.get(id(frame), set())
 
@@ -248,8 +230,10 @@ class ModuleWriter:
         ]:
             for other in frame.variants.get(node, ()):
                 found = self.helper_of(other)
-                if found.as_it_is is not written.as_it_is or (
-                    found.slots != written.slots and (found.slots or written.slots)
+                if (
+                    found.as_it_is is not written.as_it_is
+                    or (found.slots != written.slots
+                    and (found.slots or written.slots))
                 ):
                     raise Refusal("TP102", f"the definitions of {callee.name} need different calls in Gluon", node)
                 if callee.module is not self.module and not found.as_it_is:
