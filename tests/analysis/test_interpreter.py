@@ -217,7 +217,7 @@ def test_tuples_keep_their_items() -> None:
         ("for k in n: pass", "TP105"),
         ("for k in range(3): pass\nelse: n = 1", "TP105"),
         ("a = x_ptr @ y_ptr", "TP101"),
-        ("a = tl.arange(0, BM).T", "TP101"),
+        ("a = tl.arange(0, BM).T", "TP203"),
         ("a = tl.nothing(n)", "TP101"),
         ("a, b = (1, 2, 3)", "TP105"),
         ("if FLAG:\n    a = tl.arange(0, BM)\nelse:\n    a = tl.arange(0, BM)[None, :]\nb = a + 1", "TP203"),

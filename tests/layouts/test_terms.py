@@ -17,8 +17,8 @@ from tritonport.layouts.terms import (
     resolve,
     root_of,
     same,
-    unify,
 )
+from tritonport.layouts.unification import unify
 
 M, N = dims.symbol("M"), dims.symbol("N")
 ROWS, COLUMNS = Order((1, 0)), Order((0, 1))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-import tritonport.analysis.dots  # noqa: F401  registers the operation
+import tritonport.analysis.dots
+import tritonport.analysis.rearrangements  # noqa: F401  registers the operations
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
 from tritonport.analysis.globals import Globals

@@ -11,6 +11,7 @@ from tritonport.analysis import dims, strides
 from tritonport.analysis.calls import Calls
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.rearrangements import count, transposed
 from tritonport.analysis.shapes import broadcast, combine_strides, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, dtype, none, opaque, scalar
 from tritonport.source.module import dotted
@@ -159,7 +160,9 @@ class Expressions(Calls):
         if name == "shape" and base.is_tensor:
             return Value(Kind.TUPLE, items=tuple(Value(Kind.CONSTEXPR, dim=dim) for dim in base.shape))
         if name == "T" and base.is_tensor:
-            raise Refusal("TP101", ".T is not converted by this version", node)
+            return transposed(self, node, base)
+        if name == "numel" and base.is_tensor:
+            return Value(Kind.CONSTEXPR, dim=count(base.shape))
         if base.kind in (Kind.DTYPE, Kind.OBJECT, Kind.CONSTEXPR, Kind.SCALAR, Kind.TUPLE, Kind.FUNCTION):
             if base.kind is Kind.SCALAR and name not in ("value", "numel", "name", "itemsize"):
                 return self._field(node, base)

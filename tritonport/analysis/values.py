@@ -16,7 +16,7 @@ import libcst as cst
 from tritonport.analysis import strides as stride_kinds
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
-from tritonport.layouts.terms import Dot, Root, Term
+from tritonport.layouts.terms import Dot, Root, Step, Term, sliced
 
 
 class Kind(Enum):
@@ -42,13 +42,15 @@ class Operand:
     """One tensor or scalar operand of an operation.
 
     `path` holds the axes that `expand_dims` would add, outermost first: an operand at path (1,) of a focus term F has
-    the layout Slice(1, F). `separate` operands have a layout of their own, unrelated to the focus.
+    the layout Slice(1, F). `separate` operands have a layout of their own, unrelated to the focus. `steps` lead on
+    from there: the operand of a permutation has the focus permuted back.
     """
 
     node: cst.BaseExpression | None
     value: Value
     path: tuple[int, ...] = ()
     separate: Root | None = None
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(eq=False)
@@ -67,6 +69,8 @@ class Value:
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         volatile: a read that must happen exactly as often as the source says.
         result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
+        inner: the shape of the focus where it is not that of the result.
+        outcome: the steps from the focus to the operation's own term.
     """
 
     kind: Kind
@@ -86,6 +90,8 @@ class Value:
     depth: int = 0
     focus: Root | None = None
     result_axis: int | None = None
+    inner: tuple[Dim, ...] | None = None
+    outcome: tuple[Step, ...] = ()
     element: tuple[str, ...] = ()
     dot: Dot | None = None
     access: tuple[stride_kinds.Order | None, tuple[str, ...]] | None = None
@@ -102,10 +108,11 @@ class Value:
     @property
     def term(self) -> Term:
         """The layout term of an operation's result; only after the solver gave it a focus."""
-        from tritonport.layouts.terms import Slice
-
         assert self.focus is not None, f"{self.op} has no layout term"
-        return self.focus if self.result_axis is None else Slice(self.result_axis, self.focus)
+        term: Term = self.focus if self.result_axis is None else sliced(self.result_axis, self.focus)
+        for step in self.outcome:
+            term = step.apply(term)
+        return term
 
 
 def none() -> Value:

@@ -14,10 +14,11 @@ import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
+from tritonport.convert.layout_text import keeps_form
 from tritonport.convert.recipes import RECIPES
 from tritonport.convert.wants import Want, operand_want, result_of, same_want
 from tritonport.layouts.solver import wrap
-from tritonport.layouts.terms import Term
+from tritonport.layouts.terms import Permute, Term, normal
 from tritonport.rules_data import ApiEntry, load_api
 from tritonport.source.module import dotted
 
@@ -83,7 +84,7 @@ class ExpressionWriter:
         if isinstance(node, cst.Name):
             return self._name(node, want)
         if isinstance(node, cst.Attribute):
-            return self._attribute(node)
+            return self._attribute(node, want)
         if isinstance(node, cst.Call):
             return self._call(node, want)
         if isinstance(node, (cst.Tuple, cst.List)):
@@ -153,9 +154,14 @@ class ExpressionWriter:
             return self.reference(node, definitions, want)
         return self.module.language_name(node)
 
-    def _attribute(self, node: cst.Attribute) -> cst.BaseExpression:
+    def _attribute(self, node: cst.Attribute, want: Want | None) -> cst.BaseExpression:
         if dotted(node) is not None and self.is_global(node):
             return self.module.language_name(node)
+        values = self.values(node)
+        if any(value is not None and value.op == "permute" and value.node is node for value in values):
+            focus = self.focus(values, want)
+            written = node.with_changes(value=_receiver(self.loose(node.value, values, focus)))
+            return self._finished(written, values, focus, want)
         return node.with_changes(value=self.emit(node.value))
 
     def is_global(self, node: cst.BaseExpression) -> bool:
@@ -195,7 +201,30 @@ class ExpressionWriter:
     ) -> cst.BaseExpression:
         if focus is None or not any(value is not None and value.is_tensor and value.op != "store" for value in values):
             return written
-        return self.coerce(written, result_of(values, focus), want)
+        have = result_of(values, focus)
+        if want is not None and any(is_loose(value, term) for value, term in zip(values, have, strict=True)):
+            # The compiler's own name for the layout is another one.
+            return self.module.gl_call("convert_layout", [written, cst.parse_expression(self.layout_text(want))])
+        return self.coerce(written, have, want)
+
+    def loose(
+        self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None
+    ) -> cst.BaseExpression:
+        """An operand that need not be in the layout the operation wants by name, as long as it is where that has it."""
+        operands = [_operand_of(value, node) for value in values]
+        if focus is not None and isinstance(node, (cst.Call, cst.Attribute)):
+            want = operand_want(operands, focus)
+            have = tuple(
+                operand.value.term if operand is not None and operand.value.focus is not None else None
+                for operand in operands
+            )
+            if any(
+                is_loose(operand.value, term)
+                for operand, term in zip(operands, have, strict=True)
+                if operand is not None and term is not None
+            ) and same_want(have, want):
+                return self.emit(node)
+        return self.operand(node, values, focus)
 
     def call(
         self,
@@ -204,15 +233,25 @@ class ExpressionWriter:
         focus: Want | None,
         function: cst.BaseExpression | None = None,
         extra: Sequence[cst.Arg] = (),
+        loosely: bool = False,
     ) -> cst.Call:
-        """The same call under its Gluon name, operands in place, with `extra` arguments at the end."""
+        """The same call under its Gluon name, operands in place, with `extra` arguments at the end.
+
+        loosely: the operation takes its operands under any name of their layout.
+        """
+        operand = self.loose if loosely else self.operand
         if function is None:
             if isinstance(node.func, cst.Attribute) and not self.is_global(node.func):
-                function = node.func.with_changes(value=_receiver(self.operand(node.func.value, values, focus)))
+                function = node.func.with_changes(value=_receiver(operand(node.func.value, values, focus)))
             else:
                 function = self.function_name(node)
         arguments = [
-            argument.with_changes(value=self.argument(argument.value, values, focus)) for argument in node.args
+            argument.with_changes(
+                value=operand(argument.value, values, focus)
+                if loosely
+                else self.argument(argument.value, values, focus)
+            )
+            for argument in node.args
         ]
         return node.with_changes(func=function, args=join_arguments(arguments, extra))
 
@@ -287,6 +326,16 @@ class ExpressionWriter:
 
     def refuse(self, code: str, message: str, node: cst.CSTNode) -> Refusal:
         return Refusal(code, message, node)
+
+
+def is_loose(value: Value | None, term: Term | None) -> bool:
+    """Whether the compiler gives an operation's result the same layout under a name of its own."""
+    if value is None or term is None:
+        return False
+    term = normal(term)
+    return value.op in ("reshape", "join") or (
+        value.op == "permute" and isinstance(term, Permute) and not keeps_form(term)
+    )
 
 
 def _has_layout(value: Value) -> bool:

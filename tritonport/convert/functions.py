@@ -18,13 +18,13 @@ from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
-from tritonport.convert.layout_text import term_text
-from tritonport.convert.names import Names, name_layouts, suffix
+from tritonport.convert.layout_text import made_text, named_parts, term_text
+from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
-from tritonport.layouts.terms import Root, Slice, Term, normal, root_of
+from tritonport.layouts.terms import Root, Slice, Term, base_of, normal
 from tritonport.report import Diagnostic
 from tritonport.report.comments import ignored_codes, is_ignored, note_code, render_note
 from tritonport.source.module import Kernel
@@ -48,7 +48,7 @@ class FunctionWriter(ExpressionWriter):
         self.webs = Webs(frames)
         self.is_entry = frames[0].caller is None
         self.names = Names(_all_names(kernel.node) | module.taken)
-        self.layouts: dict[Root, str] = {}
+        self.layouts: dict[Term, str] = {}
         self.slots: list[tuple[str, list[Term | None]]] = []
         self.argument_layouts: dict[str, str] = {}
         self.final = False
@@ -109,10 +109,10 @@ class FunctionWriter(ExpressionWriter):
         if self.is_entry:
             (term,) = want
             assert term is not None
-            root = root_of(term)
-            if root not in self.layouts:
-                self.layouts[root] = f"layout{len(self.layouts)}"
-                self.changed = True
+            for part in named_parts(term):
+                if part not in self.layouts:
+                    self.layouts[part] = f"layout{len(self.layouts)}"
+                    self.changed = True
             return term_text(term, self.layouts, self.module.gl)
         return self._slot_text(want)
 
@@ -204,24 +204,27 @@ class FunctionWriter(ExpressionWriter):
         lines: list[cst.BaseStatement] = []
         last = place
         for root, name in self.layouts.items():
-            found = layout_definitions(
-                root,
-                name,
-                self.module.integers_of(frame),
-                parameters,
-                self.module.gl,
-                self.module.snippets,
-                self.names,
-                LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
-            )
+            if isinstance(root, Root):
+                found = layout_definitions(
+                    root,
+                    name,
+                    self.module.integers_of(frame),
+                    parameters,
+                    self.module.gl,
+                    self.module.snippets,
+                    self.names,
+                    LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
+                )
+            else:
+                found = [(name, made_text(root, self.layouts, self.module.gl, self.module.snippets))]
             for made, plain in found:
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
-                line = f"{made}: {self.module.gl}.constexpr = {text}"
-                if len(line) + len(self.module.config.default_indent) > LINE and text.endswith(")"):
-                    name, arguments = text[:-1].split("(", 1)
-                    line = f"{made}: {self.module.gl}.constexpr = {name}(\n    {arguments}\n)"
-                lines.append(cst.parse_statement(line + "\n", self.module.config))
+                written = f"{made}: {self.module.gl}.constexpr = {text}"
+                if len(written) + len(self.module.config.default_indent) > LINE and text.endswith(")"):
+                    function, arguments = text[:-1].split("(", 1)
+                    written = f"{made}: {self.module.gl}.constexpr = {function}(\n    {arguments}\n)"
+                lines.append(cst.parse_statement(written + "\n", self.module.config))
         place = last
         following = statements[place] if place < len(statements) else None
         if following is not None and not _starts_with_blank(following) and len(lines) > 1:
@@ -244,8 +247,15 @@ class FunctionWriter(ExpressionWriter):
 
     def _name_copies(self) -> None:
         if self.is_entry:
-            roots = sorted(self.layouts, key=lambda root: root.accesses[0].position if root.accesses else 1 << 30)
-            self.layouts = name_layouts(roots, self.names, self._labels())
+            labels = self._labels()
+            roots = sorted(
+                (term for term in self.layouts if isinstance(term, Root)),
+                key=lambda root: root.accesses[0].position if root.accesses else 1 << 30,
+            )
+            made = [term for term in self.layouts if not isinstance(term, Root)]
+            self.layouts = name_layouts(roots, self.names, labels)
+            for layout in made:
+                self.layouts[layout] = name_made(layout, self.layouts, self.names, labels)
         numbered = list(self.layouts)
         for web in self.webs.all():
             for wanted, (index, focus, name) in web.staged.items():
@@ -266,13 +276,13 @@ class FunctionWriter(ExpressionWriter):
                 label = suffix(term, self.layouts, others)
                 web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
 
-    def _labels(self) -> dict[Root, str]:
+    def _labels(self) -> dict[Term, str]:
         """Per layout, the first variable of the kernel that has it."""
-        found: dict[Root, str] = {}
+        found: dict[Term, str] = {}
         for definition in self.frames[0].targets.values():
             value = definition.value
-            if value.is_tensor and value.focus is not None and isinstance(normal(value.term), Root):
-                found.setdefault(root_of(value.term), definition.name)
+            if value.is_tensor and value.focus is not None and not isinstance(normal(value.term), Slice):
+                found.setdefault(normal(value.term), definition.name)
         return found
 
     def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
@@ -684,11 +694,11 @@ def _ignored(statement: cst.BaseStatement) -> frozenset[str]:
     return frozenset(code for comment in comments for code in ignored_codes(comment))
 
 
-def _copy_order(want: Want, numbered: list[Root]) -> tuple[int, tuple[int, ...]]:
+def _copy_order(want: Want, numbered: list[Term]) -> tuple[int, tuple[int, ...]]:
     """Copies stand in the order of the layouts, and for one layout from the first dimension to the last."""
     term = next(term for term in want if term is not None)
-    root = root_of(term)
-    place = numbered.index(root) if root in numbered else len(numbered)
+    base = base_of(term)
+    place = numbered.index(base) if base in numbered else len(numbered)
     return place, tuple(-axis for axis in _axes(normal(term)))
 
 

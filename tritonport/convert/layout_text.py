@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tritonport.analysis.dims import Dim
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
-from tritonport.layouts.terms import Dot, Root, Slice, Term, normal
+from tritonport.layouts.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
 
 
-def term_text(term: Term, names: dict[Root, str], gl: str) -> str:
+def named_parts(term: Term) -> list[Term]:
+    """The layouts in a term that have a name at the head of a kernel, innermost first; slices are written out."""
+    parts: list[Term] = []
+    term = normal(term)
+    while not isinstance(term, Root):
+        if not isinstance(term, Slice):
+            parts.append(term)
+        term = normal(term.parent)
+    return [term, *reversed(parts)]
+
+
+def term_text(term: Term, names: dict[Term, str], gl: str) -> str:
     term = normal(term)
     if isinstance(term, Slice):
         return f"{gl}.SliceLayout({term.axis}, {term_text(term.parent, names, gl)})"
     return names[term]
+
+
+def made_text(term: Term, names: dict[Term, str], gl: str, used: set[str]) -> str:
+    """The expression for a layout that is made of another one; adds the emitted function it calls to `used`."""
+    assert isinstance(term, (Permute, Reshape, Join))
+    parent = term_text(term.parent, names, gl)
+    if not isinstance(term.parent, (Reshape, Join)) and not (isinstance(term, Permute) and keeps_form(term)):
+        shape = shape_of(term.parent)
+        if isinstance(term, (Reshape, Join)):
+            shape = term.source if isinstance(term, Reshape) else term.shape
+        parent = f"{gl}.to_linear_layout({parent}, [{_sizes(shape)}])"
+    if isinstance(term, Permute):
+        used.add("permuted")
+        return f"permuted({parent}, [{', '.join(map(str, term.order))}])"
+    if isinstance(term, Reshape):
+        used.add("reshaped")
+        return f"reshaped({parent}, [{_sizes(term.shape)}])"
+    used.add("joined")
+    return f"joined({parent})"
+
+
+def keeps_form(term: Permute) -> bool:
+    """Whether `permute` of a tensor gives it this very layout, and not an equal one that is spelled in another way."""
+    return isinstance(term.parent, Root) and term.parent.dot is None
+
+
+def _sizes(shape: Sequence[Dim | None]) -> str:
+    return ", ".join(size.text if size is not None else "1" for size in shape)
 
 
 def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[str]:
@@ -54,7 +96,7 @@ def definitions(
 
     What depends on run-time strides, or makes the line longer than `width`, has a line of its own.
     """
-    shape = ", ".join(size.text if size is not None else "1" for size in root.shape)
+    shape = _sizes(root.shape)
     if root.dot is not None:
         return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
     pointers = pointers_of(root, integers, parameters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tritonport.layouts.terms import Root, Slice, Term, kept_dimensions, normal, root_of
+from tritonport.layouts.terms import Join, Permute, Root, Slice, Term, base_of, kept_dimensions, normal, rank, root_of
 
 _POINTER = re.compile(r"(_ptrs?|_pointer|_base|ptrs?_?|_p)$|^(p_|ptr_)", re.IGNORECASE)
 
@@ -32,14 +32,14 @@ class Names:
         return name
 
 
-def name_layouts(roots: list[Root], names: Names, labels: dict[Root, str]) -> dict[Root, str]:
+def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> dict[Term, str]:
     """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it.
 
     The layout of a dot's result is named after the first variable in `labels` that holds it.
     """
     if len(roots) == 1:
         return {roots[0]: names.fresh("layout")}
-    found: dict[Root, str] = {}
+    found: dict[Term, str] = {}
     for root in roots:
         if root.dot is not None:
             found[root] = names.fresh(f"{labels.get(root, 'dot')}_layout".lower())
@@ -55,16 +55,30 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Root, str]) -> di
     return found
 
 
-def suffix(term: Term, layout_names: dict[Root, str], others: list[Term]) -> str:
+def name_made(term: Term, known: dict[Term, str], names: Names, labels: dict[Term, str]) -> str:
+    """A layout that is made of another one is named after the first variable that has it, else after what makes it."""
+    if term in labels:
+        return names.fresh(f"{labels[term]}_layout".lower())
+    prefix = known[root_of(term)].removesuffix("layout")
+    if isinstance(term, Permute):
+        kind = "transposed" if term.order == (1, 0) else "permuted"
+    elif isinstance(term, Join):
+        kind = "pair"
+    else:
+        kind = "flat" if rank(term) == 1 else "tile"
+    return names.fresh(f"{prefix}{kind}_layout")
+
+
+def suffix(term: Term, layout_names: dict[Term, str], others: list[Term]) -> str:
     """What tells one copy of an index variable from the others: its tile, its dimension, or both."""
     term = normal(term)
-    roots = {id(root_of(other)) for other in others}
-    label = re.sub(r"_?layout", "", layout_names.get(root_of(term), "")) or ""
+    base = base_of(term)
+    bases = {base_of(other) for other in others}
+    label = re.sub(r"_?layout", "", layout_names.get(base, "")) or ""
     place = _place(term)
-    if len(roots) == 1:
+    if len(bases) == 1:
         return place or label or "tile"
-    same_root = [other for other in others if root_of(other) is root_of(term)]
-    if len(same_root) > 1:
+    if sum(base_of(other) == base for other in others) > 1:
         return f"{label}_{place}" if label and place else (label or place or "tile")
     return label or place or "tile"
 
@@ -74,6 +88,6 @@ def _place(term: Term) -> str:
     left = kept_dimensions(term)
     if not isinstance(term, Slice):
         return ""
-    if root_of(term).rank == 2 and len(left) == 1:
+    if rank(base_of(term)) == 2 and len(left) == 1:
         return "rows" if left[0] == 0 else "cols"
     return "dim" + "".join(map(str, left))

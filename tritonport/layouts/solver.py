@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
-from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, resolve, unify
+from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve, sliced
+from tritonport.layouts.unification import rearranged, unify
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Edge:
 def wrap(path: tuple[int, ...], term: Term) -> Term:
     """The layout an operand needs so that adding `path`'s axes gives `term`."""
     for axis in reversed(path):
-        term = Slice(axis, term)
+        term = sliced(axis, term)
     return term
 
 
@@ -49,7 +50,12 @@ def needs_layout(value: Value) -> bool:
 
 def wanted(operand: Operand, focus: Term) -> Term:
     """The layout an operation with this focus wants of an operand."""
-    return operand.separate if operand.separate is not None else wrap(operand.path, focus)
+    if operand.separate is not None:
+        return operand.separate
+    term = wrap(operand.path, focus)
+    for step in operand.steps:
+        term = step.apply(term)
+    return term
 
 
 def frames_of(frame: Frame) -> Iterator[Frame]:
@@ -112,7 +118,7 @@ def mark_expensive(values: list[Value]) -> None:
 
 
 def _focus(value: Value, position: int) -> Root:
-    shape = value.shape
+    shape = value.shape if value.inner is None else value.inner
     if value.op == "reduce":
         shape = value.operands[0].value.shape
         for operand in value.operands:
@@ -161,8 +167,10 @@ def recompute(edges: list[Edge]) -> None:
         producer, focus = edge.producer, edge.consumer.focus
         if producer.focus is None or focus is None or equivalent(wanted(edge.operand, focus), producer.term):
             continue
-        if _recomputable(producer, known):
-            _demote(producer, wanted(edge.operand, focus))
+        want = wanted(edge.operand, focus)
+        # Memory that is read in the layout of a reshape would be read in pieces.
+        if (isinstance(normal(want), Slice) or not rearranged(want)) and _recomputable(producer, known):
+            _demote(producer, want)
 
 
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
@@ -170,7 +178,9 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
         return known[id(value)]
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
     known[id(value)] = True
-    simple = value.arithmetic or (value.op == "load" and value.rank == 1 and not value.volatile)
+    simple = (value.arithmetic and value.op != "reshape") or (
+        value.op == "load" and value.rank == 1 and not value.volatile
+    )
     known[id(value)] = (
         value.is_tensor
         and simple

@@ -1,22 +1,21 @@
-"""Layout terms and their unification.
+"""Layout terms.
 
 While a kernel is read, the layout of a tensor is not known; it is a term:
 
 * a `Root` is a layout of its own, chosen later from the memory accesses that use it;
 * `Slice(axis, parent)` is what `gl.SliceLayout(axis, parent)` says: the parent without one of its dimensions. The sum
   of a tile along `axis` has it, and a vector must have it before `expand_dims(axis)` can make it part of a tile.
+* `Permute(order, parent)`, `Reshape(source, shape, parent)` and `Join(shape, parent)` are the layouts that `permute`,
+  `reshape` and `join` give a tensor of the parent's layout: every element stays in its register.
 
-Two values that meet in one operation need the same term. `Layouts.unify` makes two terms equal where that is possible
-and changes nothing where it is not: a row statistic and a column statistic of the same tile cannot share a layout,
-nor can two tiles whose memory is contiguous along different dimensions. There a conversion has to be written.
+Two values that meet in one operation need the same term; `layouts.unification` makes two terms equal where it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tritonport.analysis.dims import Dim
+from tritonport.analysis.dims import Dim, number
 from tritonport.analysis.strides import Order
 
 
@@ -58,7 +57,37 @@ class Slice:
     parent: Term
 
 
-Term = Root | Slice
+@dataclass(frozen=True)
+class Permute:
+    """Dimension i is the parent's dimension `order[i]`."""
+
+    order: tuple[int, ...]
+    parent: Term
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The elements of a tensor of shape `source`, counted row by row, in another shape.
+
+    The first sizes follow from the others and the number of elements, so they take no part in equality: sizes that
+    are spelled differently (`D` and `2 * (D // 2)`) are often one size.
+    """
+
+    source: tuple[Dim, ...] = field(compare=False)
+    shape: tuple[Dim, ...] = field(compare=False)
+    parent: Term
+    tails: tuple[int, tuple[Dim, ...], int, tuple[Dim, ...]]
+
+
+@dataclass(frozen=True)
+class Join:
+    """One more dimension, the last, of two elements in one thread. `shape` is that of the parent's tensor."""
+
+    shape: tuple[Dim, ...] = field(compare=False)
+    parent: Term
+
+
+Term = Root | Slice | Permute | Reshape | Join
 
 
 @dataclass(frozen=True)
@@ -70,9 +99,90 @@ class Access:
     position: int
 
 
+# -- steps: from the layout of a tensor to that of what an operation makes of it
+
+
+@dataclass(frozen=True)
+class Permuted:
+    order: tuple[int, ...]
+
+    def apply(self, term: Term) -> Term:
+        return permute(self.order, term)
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    source: tuple[Dim, ...]
+    shape: tuple[Dim, ...]
+
+    def apply(self, term: Term) -> Term:
+        return reshape(self.source, self.shape, term)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The pairs of two tensors of this shape."""
+
+    shape: tuple[Dim, ...]
+
+    def apply(self, term: Term) -> Term:
+        return Join(self.shape, resolve(term))
+
+
+Step = Permuted | Reshaped | Joined
+
+
+def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def permute(order: tuple[int, ...], term: Term) -> Term:
+    """The term of a permuted tensor; permutations of permutations are one, and none is written for the identity."""
+    term = resolve(term)
+    if isinstance(term, Permute):
+        return permute(tuple(term.order[axis] for axis in order), term.parent)
+    return term if order == tuple(range(len(order))) else Permute(order, term)
+
+
+def reshape(source: tuple[Dim, ...], shape: tuple[Dim, ...], term: Term) -> Term:
+    """The term of a reshaped tensor; there and back is nothing."""
+    term = resolve(term)
+    if isinstance(term, Reshape):
+        return reshape(term.source, shape, term.parent)
+    tails = (len(source), source[1:], len(shape), shape[1:])
+    return term if tails[:2] == tails[2:] else Reshape(source, shape, term, tails)
+
+
+def sliced(axis: int, term: Term) -> Term:
+    """The term without a dimension. Both halves of a join have the layout that was joined."""
+    term = resolve(term)
+    return resolve(term.parent) if isinstance(term, Join) and axis == rank(term.parent) else Slice(axis, term)
+
+
 def rank(term: Term) -> int:
     term = resolve(term)
-    return term.rank if isinstance(term, Root) else rank(term.parent) - 1
+    if isinstance(term, Root):
+        return term.rank
+    if isinstance(term, Permute):
+        return len(term.order)
+    if isinstance(term, Reshape):
+        return len(term.shape)
+    return rank(term.parent) + (1 if isinstance(term, Join) else -1)
+
+
+def shape_of(term: Term) -> tuple[Dim | None, ...]:
+    """The shape of the tensors that a term is the layout of, as far as it is known."""
+    term = resolve(term)
+    if isinstance(term, Root):
+        return term.shape
+    if isinstance(term, Reshape):
+        return term.shape
+    if isinstance(term, Join):
+        return (*term.shape, number(2))
+    shape = shape_of(term.parent)
+    if isinstance(term, Permute):
+        return tuple(shape[axis] for axis in term.order) if shape else ()
+    return shape[: term.axis] + shape[term.axis + 1 :]
 
 
 def resolve(term: Term) -> Term:
@@ -85,13 +195,29 @@ def resolve(term: Term) -> Term:
 def normal(term: Term) -> Term:
     """The term with bound roots replaced everywhere: equal layouts have equal normal forms."""
     term = resolve(term)
-    return Slice(term.axis, normal(term.parent)) if isinstance(term, Slice) else term
+    if isinstance(term, Root):
+        return term
+    if isinstance(term, Slice):
+        return sliced(term.axis, normal(term.parent))
+    if isinstance(term, Permute):
+        return permute(term.order, normal(term.parent))
+    if isinstance(term, Reshape):
+        return reshape(term.source, term.shape, normal(term.parent))
+    return Join(term.shape, normal(term.parent))
 
 
 def root_of(term: Term) -> Root:
     term = resolve(term)
-    while isinstance(term, Slice):
+    while not isinstance(term, Root):
         term = resolve(term.parent)
+    return term
+
+
+def base_of(term: Term) -> Term:
+    """What a term slices and permutes: a root, a reshaped layout or a joined one. These have names in the output."""
+    term = normal(term)
+    while isinstance(term, (Slice, Permute)):
+        term = term.parent
     return term
 
 
@@ -100,91 +226,17 @@ def same(left: Term, right: Term) -> bool:
 
 
 def kept_dimensions(term: Term) -> tuple[int, ...]:
-    """The dimensions of its root that a term still has."""
-    axes: list[int] = []
-    term = resolve(term)
-    while isinstance(term, Slice):
-        axes.append(term.axis)
-        term = resolve(term.parent)
-    kept = list(range(term.rank))
-    for axis in reversed(axes):
-        kept.pop(axis)
-    return tuple(kept)
+    """The dimensions of its base that a term still has, in its own order."""
+    term = normal(term)
+    if isinstance(term, Slice):
+        kept = kept_dimensions(term.parent)
+        return kept[: term.axis] + kept[term.axis + 1 :]
+    if isinstance(term, Permute):
+        kept = kept_dimensions(term.parent)
+        return tuple(kept[axis] for axis in term.order)
+    return tuple(range(rank(term)))
 
 
 def equivalent(left: Term, right: Term) -> bool:
-    """Whether two terms place every element in the same registers, however they are spelled: converting moves
-    nothing."""
-    return root_of(left) is root_of(right) and kept_dimensions(left) == kept_dimensions(right)
-
-
-def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
-    if not left or not right:
-        return left or right
-    return tuple(b if a is None or a.is_one else a for a, b in zip(left, right, strict=True))
-
-
-def _plan(left: Term, right: Term) -> Iterator[tuple[Root, Term]] | None:
-    """The bindings that would make the two terms equal, or None."""
-    left, right = resolve(left), resolve(right)
-    if left is right:
-        return iter(())
-    if isinstance(left, Slice) and isinstance(right, Slice):
-        return _plan(left.parent, right.parent) if left.axis == right.axis else None
-    if isinstance(left, Root) and isinstance(right, Root):
-        if left.rank != right.rank or not _compatible(left, right):
-            return None
-        return iter(((right, left),))
-    if isinstance(left, Slice):
-        left, right = right, left
-    assert isinstance(left, Root)
-    if left.rank != rank(right):
-        return None
-    if left.whole:
-        return None
-    if left.dot is not None or (left.rank > 1 and left.order is not None):
-        # A tile with its own place in memory is not read or written through a slice of a larger one: the elements
-        # that a slice repeats would cost more than one conversion.
-        return None
-    return iter(((left, right),))
-
-
-def _compatible(left: Root, right: Root) -> bool:
-    first, second = left.order, right.order
-    if any(
-        a != b and not a.is_one and not b.is_one
-        for a, b in zip(left.shape, right.shape, strict=False)
-        if a is not None and b is not None
-    ):
-        # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
-        return False
-    if left.dot is not None or right.dot is not None:
-        # Tensor cores and memory want different layouts; two dots share one where they are alike.
-        return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
-    if left.rank == 1 or first is None or second is None or first == second:
-        return True
-    return not (first.contiguous and second.contiguous)
-
-
-def _preferred(first: Order | None, second: Order | None) -> Order | None:
-    """Of two compatible orders the one that says more: a fixed one, then a run-time choice, then none."""
-    orders = [order for order in (first, second) if order is not None]
-    return max(orders, key=lambda order: (order.contiguous, order.fixed is not None), default=None)
-
-
-def unify(left: Term, right: Term) -> bool:
-    """Make two terms equal; False (and no change) where a conversion is needed."""
-    plan = _plan(left, right)
-    if plan is None:
-        return False
-    for root, term in plan:
-        if isinstance(term, Root):
-            term.shape = _join_shapes(term.shape, root.shape)
-            term.order = _preferred(term.order, root.order)
-            term.dot = term.dot or root.dot
-            term.chained |= root.chained
-            term.follows |= root.follows
-            term.accesses.extend(root.accesses)
-            term.whole |= root.whole
-        root.bound = term
-    return True
+    """Whether two terms place every element in the same registers, however they are spelled: nothing moves."""
+    return base_of(left) == base_of(right) and kept_dimensions(left) == kept_dimensions(right)

@@ -1,0 +1,17 @@
+@gluon.constexpr_function
+def reshaped(layout, shape):
+    """The layout that reshape gives a tensor of this one: no element leaves its register."""
+    kinds = []
+    for bases in [layout.reg_bases, layout.lane_bases, layout.warp_bases, layout.block_bases]:
+        moved = []
+        for base in bases:
+            index = 0
+            for at, size in zip(base, layout.shape):
+                index = index * size + at
+            place = []
+            for size in shape[::-1]:
+                place.insert(0, index % size)
+                index //= size
+            moved.append(place)
+        kinds.append(moved)
+    return gl.DistributedLinearLayout(*kinds, list(shape))

@@ -1,0 +1,230 @@
+"""Making two layout terms equal.
+
+`unify` binds roots where that is possible and changes nothing where it is not: a row statistic and a column statistic
+of the same tile cannot share a layout, nor can two tiles whose memory is contiguous along different dimensions. There
+a conversion has to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tritonport.analysis.dims import Dim
+from tritonport.analysis.strides import Order, row_major
+from tritonport.layouts.terms import (
+    Join,
+    Permute,
+    Reshape,
+    Root,
+    Slice,
+    Term,
+    inverse_order,
+    normal,
+    permute,
+    rank,
+    reshape,
+    root_of,
+    shape_of,
+)
+
+
+def unify(left: Term, right: Term) -> bool:
+    """Make two terms equal; False (and no change) where a conversion is needed."""
+    left, right = normal(left), normal(right)
+    if left == right:
+        return True
+    core, seen = _peeled(left, right)
+    if isinstance(core, Slice) and isinstance(seen, Slice):
+        return core.axis == seen.axis and unify(core.parent, seen.parent)
+    if isinstance(core, Join) and isinstance(seen, Join):
+        return unify(core.parent, seen.parent)
+    if isinstance(left, Root) and isinstance(right, Root):
+        if left.rank != right.rank or not _compatible(left, right):
+            return False
+        _bind(right, left)
+        return True
+    candidates = [_peeled(right, left), (core, seen)]
+    roots = [(root, term) for root, term in candidates if isinstance(root, Root)]
+    # The root with less to say gives way; of two equal ones the second.
+    for root, term in sorted(roots, key=lambda item: _burden(item[0])):
+        if _may_be(root, term):
+            _bind(root, term)
+            return True
+    return False
+
+
+def _burden(root: Root) -> tuple[bool, bool, bool]:
+    return root.dot is not None, root.order is not None and root.order.contiguous, bool(root.accesses)
+
+
+def _peeled(term: Term, other: Term) -> tuple[Term, Term]:
+    """A term without the permutations and reshapes around it, and the other one as seen from there."""
+    while isinstance(term, (Permute, Reshape)):
+        if isinstance(term, Permute):
+            other = permute(inverse_order(term.order), other)
+        else:
+            other = reshape(term.shape, term.source, other)
+        term = term.parent
+    return term, normal(other)
+
+
+def _may_be(root: Root, term: Term) -> bool:
+    """Whether a root may turn out to be this term."""
+    source = root_of(term)
+    if root.rank != rank(term) or source is root:
+        return False
+    if isinstance(term, Root):
+        return _compatible(root, term)
+    if isinstance(term, Permute) and isinstance(term.parent, Root):
+        # The lowering of scans takes no permuted layout of a dot.
+        return _compatible(_permuted(root, term.order), term.parent) and not (root.whole and term.parent.dot)
+    if root.whole or root.dot is not None:
+        return False
+    if isinstance(term, Slice) and not rearranged(term):
+        # A tile with its own place in memory is not read or written through a slice of a larger one: the elements
+        # that a slice repeats would cost more than one conversion.
+        return root.rank == 1 or root.order is None
+    if any(_is_one(a) != _is_one(b) for a, b in zip(root.shape, shape_of(term), strict=False)):
+        # Tiles of one row may share a layout with wider ones, but what is a reshape of them may not.
+        return False
+    if root.order is None or not root.order.contiguous:
+        return True
+    return _leading(root) in runs(term)
+
+
+def _is_one(size: Dim | None) -> bool:
+    return size is not None and size.is_one
+
+
+def rearranged(term: Term) -> bool:
+    """Whether there is more to a term than dimensions that are left away."""
+    term = normal(term)
+    while isinstance(term, Slice):
+        term = term.parent
+    return not isinstance(term, Root)
+
+
+def _leading(root: Root) -> int | None:
+    """The dimension along which a root's memory is contiguous; None where run-time strides decide."""
+    if root.order is None or root.rank == 1:
+        return root.rank - 1
+    return root.order.fixed[0] if root.order.fixed is not None else None
+
+
+def runs(term: Term) -> frozenset[int]:
+    """The dimensions along which a thread holds neighbours, as memory wants them."""
+    term = normal(term)
+    if isinstance(term, Root):
+        lead = _leading(term)
+        return frozenset() if term.dot is not None or lead is None else frozenset({lead})
+    inner = runs(term.parent)
+    if isinstance(term, Slice):
+        return frozenset(axis - (axis > term.axis) for axis in inner if axis != term.axis)
+    if isinstance(term, Permute):
+        return frozenset(position for position, axis in enumerate(term.order) if axis in inner)
+    if isinstance(term, Join):
+        return inner | {rank(term.parent)} if rank(term.parent) - 1 in inner else inner
+    return frozenset({len(term.shape) - 1}) if len(term.source) - 1 in inner else frozenset()
+
+
+def _permuted(root: Root, order: tuple[int, ...]) -> Root:
+    """What a root says of memory, said of a root that it is `order` of."""
+    back = inverse_order(order)
+    made = Root(root.rank, tuple(root.shape[axis] for axis in back) if root.shape else ())
+    made.order = _permuted_order(root.order, order)
+    made.dot, made.chained, made.follows, made.whole = root.dot, root.chained, root.follows, root.whole
+    for access in root.accesses:
+        turned = _permuted_order(access.order, order)
+        assert turned is not None
+        made.accesses.append(replace(access, order=turned))
+    return made
+
+
+def _permuted_order(found: Order | None, order: tuple[int, ...]) -> Order | None:
+    if found is None:
+        return None
+    fixed = None if found.fixed is None else tuple(order[axis] for axis in found.fixed)
+    return Order(fixed, tuple((order[axis], names) for axis, names in found.choices), found.contiguous)
+
+
+def _bind(root: Root, term: Term) -> None:
+    if isinstance(term, Root):
+        _merge(term, root)
+    elif isinstance(term, Permute) and isinstance(term.parent, Root):
+        _merge(term.parent, _permuted(root, term.order))
+    elif rearranged(term):
+        source = root_of(term)
+        parts = list(_parts(term))
+        source.shape = _join_shapes(source.shape, _needed(parts))
+        if not any(isinstance(part, Slice) for part in parts):
+            _serve(source, root, not any(isinstance(part, Permute) for part in parts))
+    root.bound = term
+
+
+def _needed(parts: list[Term]) -> tuple[Dim | None, ...]:
+    """The shape of the innermost tensor, from what was made of it; empty where that does not say."""
+    shape: tuple[Dim | None, ...] = ()
+    for part in parts:
+        if isinstance(part, (Reshape, Join)):
+            shape = part.source if isinstance(part, Reshape) else part.shape
+        elif isinstance(part, Permute):
+            shape = tuple(shape[axis] for axis in inverse_order(part.order)) if shape else ()
+        else:
+            shape = ()
+    return shape
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    while not isinstance(term, Root):
+        yield term
+        term = normal(term.parent)
+
+
+def _serve(source: Root, root: Root, in_order: bool) -> None:
+    """The accesses of a root that became a reshape of another one: they go on along the last dimension of that."""
+    order = Order(row_major(source.rank))
+    for access in root.accesses:
+        if access.order.contiguous:
+            source.accesses.append(replace(access, order=order))
+    if in_order and source.order is None and source.dot is None and root.order is not None and root.order.contiguous:
+        source.order = order
+
+
+def _merge(term: Root, root: Root) -> None:
+    term.shape = _join_shapes(term.shape, root.shape)
+    term.order = _preferred(term.order, root.order)
+    term.dot = term.dot or root.dot
+    term.chained |= root.chained
+    term.follows |= root.follows
+    term.accesses.extend(root.accesses)
+    term.whole |= root.whole
+
+
+def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
+    if not left or not right:
+        return left or right
+    return tuple(b if a is None or a.is_one else a for a, b in zip(left, right, strict=True))
+
+
+def _compatible(left: Root, right: Root) -> bool:
+    first, second = left.order, right.order
+    if any(
+        a != b and not a.is_one and not b.is_one
+        for a, b in zip(left.shape, right.shape, strict=False)
+        if a is not None and b is not None
+    ):
+        # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
+        return False
+    if left.dot is not None or right.dot is not None:
+        # Tensor cores and memory want different layouts; two dots share one where they are alike.
+        return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
+    if left.rank == 1 or first is None or second is None or first == second:
+        return True
+    return not (first.contiguous and second.contiguous)
+
+
+def _preferred(first: Order | None, second: Order | None) -> Order | None:
+    """Of two compatible orders the one that says more: a fixed one, then a run-time choice, then none."""
+    orders = [order for order in (first, second) if order is not None]
+    return max(orders, key=lambda order: (order.contiguous, order.fixed is not None), default=None)
