@@ -138,3 +138,13 @@ def both_kinds(x, y, T, BT: tl.constexpr):
     offs = tl.arange(0, BT)
     tl.store(y + offs, tl.load(x + offs, mask=offs < T, other=1.0))
     tl.store(tl.make_block_ptr(y, (T,), (1,), (1,), (BT,), (0,)), 7.0, boundary_check=(0,))
+
+
+@triton.jit
+def two_shapes(x, y, T, D, FLAT: tl.constexpr, BT: tl.constexpr, BD: tl.constexpr):
+    if FLAT:
+        p_x = tl.make_block_ptr(x, (1, T * D), (T * D, 1), (0, 0), (1, BT * BD), (1, 0))
+    else:
+        p_x = tl.make_block_ptr(x, (T, D), (D, 1), (0, 0), (BT, BD), (1, 0))
+    b_x = tl.load(p_x, boundary_check=(0, 1), padding_option="zero")
+    tl.store(y, tl.sum(tl.sum(b_x, axis=1), axis=0))

@@ -164,7 +164,11 @@ class Reader:
             self._bind(statement.targets[0].target, statement.value)
             return
         if self.block(statement.value) is not None:
-            raise Refusal("TP110", f"the block pointer {self.code(statement.value)} is assigned to several names at once", statement)
+            raise Refusal(
+                "TP110",
+                f"the block pointer {self.code(statement.value)} is assigned to several names at once",
+                statement,
+            )
         self._expressions(statement.value)
 
     def _bind(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
@@ -219,7 +223,7 @@ class Reader:
         return None
 
     def operation(self, node: cst.Call) -> str | None:
-        """"load", "store", "advance" or "make_block_ptr" for calls of them, as functions or as methods."""
+        """ "load", "store", "advance" or "make_block_ptr" for calls of them, as functions or as methods."""
         for name in self.module.qualified_names(node.func):
             head, _, last = name.rpartition(".")
             if head.startswith("triton.language") and last in ("make_block_ptr", "advance", "load", "store"):
@@ -341,7 +345,9 @@ class Reader:
                 self._expressions(argument.value)
                 continue
             if callee is None or not name or argument.star:
-                raise Refusal("TP110", f"the block pointer {self.code(argument.value)} is passed to {self.code(node.func)}", node)
+                raise Refusal(
+                    "TP110", f"the block pointer {self.code(argument.value)} is passed to {self.code(node.func)}", node
+                )
             self._use(argument, Use("argument", node, self._place, found, parameter=name))
 
     def _access(
@@ -350,7 +356,9 @@ class Reader:
         for name in ("mask", "other"):
             given = arguments.get(name)
             if given is not None and self.code(given) != "None":
-                raise Refusal("TP103", f"{name}= of a {operation} through a block pointer, which Triton does not accept", node)
+                raise Refusal(
+                    "TP103", f"{name}= of a {operation} through a block pointer, which Triton does not accept", node
+                )
         rank = next(iter(found)).rank
         checked = self._checked(arguments.get("boundary_check"), rank, node)
         padding = arguments.get("padding_option")
@@ -364,14 +372,18 @@ class Reader:
             return ()
         items: Sequence[cst.BaseExpression]
         source = self.module.bindings.assigned.get(node.value, node) if isinstance(node, cst.Name) else node
-        items = [element.value for element in source.elements] if isinstance(source, (cst.Tuple, cst.List)) else [source]
+        items = (
+            [element.value for element in source.elements] if isinstance(source, (cst.Tuple, cst.List)) else [source]
+        )
         dims = [self._constant(item) for item in items]
         if not items or (items[0] is source and dims in ([None], [0], [False])):
             # Triton reads a bare 0 as "nothing is checked".
             return ()
         numbers = [int(dim) for dim in dims if isinstance(dim, (int, bool))]
         if len(numbers) != len(dims) or not all(0 <= number < rank for number in numbers):
-            raise Refusal("TP201", f"boundary_check={self.code(node)} does not name dimensions of this block pointer", call)
+            raise Refusal(
+                "TP201", f"boundary_check={self.code(node)} does not name dimensions of this block pointer", call
+            )
         return tuple(sorted(set(numbers)))
 
     def _constant(self, node: cst.BaseExpression) -> object:

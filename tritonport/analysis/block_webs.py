@@ -161,8 +161,8 @@ class Webs:
                 web.variables[part] = self.fresh(f"{web.name}_{_label(part, web.rank)}")
             elif not cyclic and part not in moved and self._is_inline(web, part):
                 web.inline[part] = next(iter(self._texts(web, part)))
-            elif part[0] == "block":
-                raise Refusal("TP110", f"the block shape of {web.name} is not the same wherever it is used", web.definitions[0].node)
+            elif part[0] == "block" and cyclic:
+                raise Refusal("TP110", f"the block shape of {web.name} changes in a loop", web.definitions[0].node)
             else:
                 web.variables[part] = self.fresh(f"{web.name}_{_label(part, web.rank)}")
             if part in web.variables:
@@ -219,7 +219,10 @@ def _is_pure(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.Attribute):
         return _is_pure(node.value)
     if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation)):
-        return all(_is_pure(item) for item in ([node.left, node.right] if isinstance(node, cst.BinaryOperation) else [node.expression]))
+        return all(
+            _is_pure(item)
+            for item in ([node.left, node.right] if isinstance(node, cst.BinaryOperation) else [node.expression])
+        )
     if isinstance(node, cst.Subscript):
         return isinstance(node.value, cst.Name) and all(
             isinstance(item.slice, cst.Index) and isinstance(item.slice.value, cst.Integer) for item in node.slice

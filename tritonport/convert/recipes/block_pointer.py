@@ -102,7 +102,9 @@ class _Functions:
                 if ranks.get(use.parameter) == rank:
                     continue
                 if use.parameter in ranks:
-                    self.refused[callee] = Refusal("TP203", f"{callee.name} takes block pointers of different ranks", callee.node)
+                    self.refused[callee] = Refusal(
+                        "TP203", f"{callee.name} takes block pointers of different ranks", callee.node
+                    )
                     continue
                 ranks[use.parameter] = rank
                 waiting.append(callee)
@@ -219,7 +221,9 @@ class _Writer:
                 params.append(param)
                 continue
             for part, name in self.functions.parameters(self.kernel, param.name.value):
-                annotation = cst.Annotation(cst.parse_expression(f"{self.tl}.constexpr")) if part[0] == "block" else None
+                annotation = (
+                    cst.Annotation(cst.parse_expression(f"{self.tl}.constexpr")) if part[0] == "block" else None
+                )
                 space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
                 params.append(cst.Param(cst.Name(name), annotation, comma=space))
             params[-1] = params[-1].with_changes(comma=param.comma)
@@ -231,7 +235,9 @@ class _Writer:
         if isinstance(body, cst.SimpleStatementSuite):
             made: list[cst.BaseStatement] = []
             for small in body.body:
-                made += self._lines(cst.SimpleStatementLine([small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]), [small])
+                made += self._lines(
+                    cst.SimpleStatementLine([small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]), [small]
+                )
             if len(made) == len(body.body) and not self._concerned(body):
                 return body
             return cst.IndentedBlock(made or [self._line("pass", body)])
@@ -327,9 +333,7 @@ class _Writer:
             orelse = orelse.with_changes(body=self._inner(orelse.body, self.known))
         return statement.with_changes(test=test, body=body, orelse=orelse)
 
-    def _lines(
-        self, line: cst.SimpleStatementLine, body: Sequence[cst.BaseSmallStatement]
-    ) -> list[cst.BaseStatement]:
+    def _lines(self, line: cst.SimpleStatementLine, body: Sequence[cst.BaseSmallStatement]) -> list[cst.BaseStatement]:
         if not any(self._concerned(small) for small in body):
             return [line]
         made: list[cst.BaseStatement] = []
@@ -379,10 +383,13 @@ class _Writer:
         names = {item.value for target, _ in pairs for item in walk(target) if isinstance(item, cst.Name)}
         plain = [(target, item) for target, item in pairs if self._defined(item) is None]
         for _, item in pairs if plain else ():
-            if self._defined(item) is not None and names & {inner.value for inner in walk(item) if isinstance(inner, cst.Name)}:
+            if self._defined(item) is not None and names & {
+                inner.value for inner in walk(item) if isinstance(inner, cst.Name)
+            }:
                 raise Refusal("TP110", "a block pointer is made from a name of the same assignment", item)
         for target, item in plain:
             written += self._before(item)
+            assert isinstance(target, cst.BaseAssignTargetExpression)
             line = cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(target)], self._expression(item))])
             self.made.append((line, small))
             written.append(line)
@@ -416,6 +423,9 @@ class _Writer:
             if amount is not None:
                 negative = amount.startswith("-") and grouped(amount[1:]) == amount[1:]
                 lines.append(f"{name} -= {amount[1:]}" if negative else f"{name} += {amount}")
+            elif part[0] == "block" and text is not None:
+                # Arms of a compile-time `if` may give it another shape each.
+                lines.append(f"{name}: {self.tl}.constexpr = {text}")
             elif text is not None and text != name:
                 several = len(web.definitions) > 1 and part[0] != "base"
                 lines.append(f"{name} = {self.tl}.cast({text}, {self.tl}.int64)" if several else f"{name} = {text}")
@@ -524,7 +534,7 @@ class _Writer:
     # -- expressions
 
     def _expression(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        written = replaced(node, self._swaps(node))
+        written: cst.BaseExpression = replaced(node, self._swaps(node))
         if written is not node:
             self.made.append((written, node))
         return written
@@ -555,9 +565,7 @@ class _Writer:
         names += [node.value] if isinstance(node, cst.Name) else []
         return names[0] if len(names) == 1 else grouped(base)
 
-    def _access(
-        self, use: Use, node: cst.Call, swaps: dict[cst.CSTNode, cst.CSTNode], named: bool
-    ) -> cst.Call:
+    def _access(self, use: Use, node: cst.Call, swaps: dict[cst.CSTNode, cst.CSTNode], named: bool) -> cst.Call:
         web = self._web(use)
         pointer = self._pointer_name(web) if named else self._pointer(web)
         args = [cst.Arg(cst.parse_expression(pointer))]
@@ -618,4 +626,3 @@ def _language(module: SourceModule) -> str:
         name += "_"
     module.bindings.imported[name] = ["triton.language"]
     return name
-
