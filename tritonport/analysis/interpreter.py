@@ -17,6 +17,7 @@ from tritonport.analysis.expressions import Expressions
 from tritonport.analysis.frame import Definition, Environment, Frame
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, none, opaque, scalar
+from tritonport.source.embedded import launch_facts
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import children
 
@@ -45,9 +46,18 @@ class Interpreter(Expressions):
                 value = scalar(strides.argument(parameter.name), (parameter.name,))
             definition = Definition(parameter.name, value, "parameter", frame)
             environment[parameter.name] = frame.parameters[parameter.name] = definition
+        self._launched(kernel, frame)
         with self.reading(kernel.module):
             self._body(frame, environment)
         return frame
+
+    def _launched(self, kernel: Kernel, frame: Frame) -> None:
+        """What the file says of the arguments beside the parameters: which are numbers, which are constants."""
+        facts = launch_facts(kernel)
+        self.integers |= facts.integers
+        for name, definition in frame.parameters.items():
+            if facts.types.get(name) == "constexpr" and definition.value.kind is Kind.SCALAR:
+                definition.value = Value(Kind.CONSTEXPR, dim=dims.symbol(name), factor=strides.argument(name))
 
     def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value], variant: bool = False) -> Value:
         """Read a helper for one call and return what the call gives back."""

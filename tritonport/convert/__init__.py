@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
+from tritonport.convert.torch_strings import with_kernel_source
 from tritonport.report import Diagnostic
+from tritonport.source.embedded import Embedded, embedded_modules, with_text
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 
@@ -53,7 +56,17 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
     options = options or ConvertOptions()
     project = shared_project()
     project.prepare = without_block_pointers
-    module = without_block_pointers(SourceModule(text, path, project))
+    converted = _convert_module(text, path, options)
+    strings = embedded_modules(text)
+    if not strings:
+        return converted
+    inner = [_convert_module(string.text, path, options) for string in strings]
+    return in_strings(converted, strings, inner)
+
+
+def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion:
+    """One file, or one string of a file that is a module of its own."""
+    module = without_block_pointers(SourceModule(text, path, shared_project()))
     writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
     output = rewrite(writer)
@@ -71,3 +84,20 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
         outcomes.append(KernelOutcome(kernel.qualified, line, status))
     diagnostics = sorted([*writer.refusals.values(), *writer.diagnostics], key=lambda found: found.sort_key)
     return Conversion(output, tuple(outcomes), tuple(diagnostics))
+
+
+def in_strings(outer: Conversion, strings: Sequence[Embedded], inner: Sequence[Conversion]) -> Conversion:
+    """The file with the modules in its strings converted too; lines are those of the file."""
+    text, kernels, diagnostics = outer.text, list(outer.kernels), list(outer.diagnostics)
+    # The strings stand in the same order in the converted text.
+    for place, string, conversion in reversed(list(zip(embedded_modules(text), strings, inner, strict=True))):
+        if conversion.text != string.text:
+            literal = with_text(text[place.start : place.end], with_kernel_source(conversion.text))
+            text = text[: place.start] + literal + text[place.end :]
+    for string, conversion in zip(strings, inner, strict=True):
+        shift = string.line - 1
+        kernels += [replace(kernel, line=kernel.line + shift) for kernel in conversion.kernels]
+        diagnostics += [replace(found, line=found.line + shift) for found in conversion.diagnostics]
+    kernels.sort(key=lambda kernel: kernel.line)
+    diagnostics.sort(key=lambda found: found.sort_key)
+    return Conversion(text, tuple(kernels), tuple(diagnostics))

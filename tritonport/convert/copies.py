@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tritonport.convert.imported import Copy
 from tritonport.convert.module import ModuleWriter
+from tritonport.source.walk import children
 
 
 def copies(writer: ModuleWriter) -> list[cst.BaseStatement]:
     """The copied helpers, callees first, each with a line that says where it comes from."""
     jit = cst.parse_expression(f"{writer.gluon}.jit")
     statements: list[cst.BaseStatement] = []
-    for copy in writer.imported.copies:
+    for copy in _needed(writer):
         decorators = []
         for decorator in copy.node.decorators:
             expression = decorator.decorator
@@ -31,9 +33,32 @@ def copies(writer: ModuleWriter) -> list[cst.BaseStatement]:
     return statements
 
 
+def _needed(writer: ModuleWriter) -> list[Copy]:
+    """The copies that the output names: one may have been written for a call that went another way."""
+    written = [version.node for versions in writer.helpers.values() for version in versions if version.node is not None]
+    work: list[cst.CSTNode] = [*writer.written.values(), *written]
+    named: set[str] = set()
+    while work:
+        found = set(_names(work.pop())) - named
+        work += [copy.node for copy in writer.imported.copies if copy.name in found]
+        named |= found
+    return [copy for copy in writer.imported.copies if copy.name in named]
+
+
+def _names(node: cst.CSTNode) -> Iterator[str]:
+    """The names in a tree, without those that follow a dot."""
+    if isinstance(node, cst.Name):
+        yield node.value
+    inner = [node.value] if isinstance(node, cst.Attribute) else children(node)
+    for child in inner:
+        yield from _names(child)
+
+
 def imports(writer: ModuleWriter) -> list[cst.BaseStatement]:
     """What the copied helpers name, imported from where it is defined."""
-    return [cst.parse_statement(f"{line}\n", writer.config) for line in writer.imported.imports.values()]
+    named = {name for copy in _needed(writer) for name in _names(copy.node)}
+    lines = [line for name, line in writer.imported.imports.items() if name in named]
+    return [cst.parse_statement(f"{line}\n", writer.config) for line in lines]
 
 
 def without_copied(writer: ModuleWriter, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:

@@ -20,7 +20,8 @@ from tritonport.convert.wants import Want, operand_want, result_of, same_want
 from tritonport.layouts.solver import wrap
 from tritonport.layouts.terms import Permute, Term, normal
 from tritonport.rules_data import ApiEntry, load_api
-from tritonport.source.module import dotted
+from tritonport.source.module import Kernel, dotted
+from tritonport.source.questions import is_promotion, question
 
 if TYPE_CHECKING:
     from tritonport.convert.module import ModuleWriter
@@ -157,12 +158,36 @@ class ExpressionWriter:
     def _attribute(self, node: cst.Attribute, want: Want | None) -> cst.BaseExpression:
         if dotted(node) is not None and self.is_global(node):
             return self.module.language_name(node)
+        promoted = self._promoted(node)
+        if promoted is not None:
+            return node.with_changes(value=self.emit(promoted))
         values = self.values(node)
         if any(value is not None and value.op == "permute" and value.node is node for value in values):
             focus = self.focus(values, want)
             written = node.with_changes(value=_receiver(self.loose(node.value, values, focus)))
             return self._finished(written, values, focus, want)
         return node.with_changes(value=self.emit(node.value))
+
+    def answered(self, node: cst.Call, callee: Kernel) -> cst.BaseExpression | None:
+        """`x.dtype.is_floating()` for a helper that only asks this: as the result of a call it is no constant."""
+        asked = question(callee)
+        if asked is None or len(node.args) != 1:
+            return None
+        given = [value for value in self.values(node.args[0].value) if value is not None]
+        if any(value.kind not in (Kind.TENSOR, Kind.SCALAR) for value in given):
+            return None
+        dtype = cst.Attribute(_receiver(self.emit(node.args[0].value)), cst.Name("dtype"))
+        return cst.Call(cst.Attribute(dtype, cst.Name(asked)), [])
+
+    def _promoted(self, node: cst.Attribute) -> cst.BaseExpression | None:
+        """`x` of `promote(x).dtype`, where `promote` only makes a number a tensor: a value at run time has a dtype."""
+        if node.attr.value != "dtype" or not isinstance(node.value, cst.Call) or len(node.value.args) != 1:
+            return None
+        callee = next((frame.calls[node.value] for frame in self.frames if node.value in frame.calls), None)
+        if callee is None or not is_promotion(callee.kernel):
+            return None
+        given = [value for value in self.values(node.value.args[0].value) if value is not None]
+        return node.value.args[0].value if all(value.kind in (Kind.TENSOR, Kind.SCALAR) for value in given) else None
 
     def is_global(self, node: cst.BaseExpression) -> bool:
         while isinstance(node, cst.Attribute):

@@ -623,6 +623,9 @@ class FunctionWriter(ExpressionWriter):
     def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
         callees = [frame.calls.get(node) for frame in self.frames]
         callee = next(frame for frame in callees if frame is not None)
+        asked = self.answered(node, callee.kernel)
+        if asked is not None:
+            return asked
         written = self.module.helper(callee.kernel, [frame for frame in callees if frame is not None])
         arguments = []
         names = [parameter.name for parameter in callee.kernel.parameters]

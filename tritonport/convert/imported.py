@@ -34,11 +34,12 @@ _PLAIN = frozenset({"dtype", "libdevice"})
 
 @dataclass
 class Copy:
-    """A helper of another file as it stands in the output."""
+    """A helper of another file as it stands in the output, and its text under its own name."""
 
     kernel: Kernel
     node: cst.FunctionDef
     name: str
+    text: str
 
 
 @dataclass
@@ -77,10 +78,24 @@ class Imported:
             for callee in [*frame.calls.values(), *(other for row in frame.variants.values() for other in row)]:
                 if callee.kernel.module is self.writer.module or not self.writer.helper_of(callee).as_it_is:
                     return False
+            if any(self._name_of(passed) is not None for passed in self._passed_on(frame)):
+                return False
         groups: dict[tuple[object, ...], list[Frame]] = {}
         for frame in frames:
             groups.setdefault(call_signature(frame), []).append(frame)
         return all(self._unchanged(kernel, group) for group in groups.values())
+
+    def _passed_on(self, frame: Frame) -> list[Kernel]:
+        """Jit functions of other files that a function names without calling them."""
+        called = {id(call.func) for call in frame.calls}
+        return [
+            value.function
+            for node, value in frame.values.items()
+            if isinstance(value.function, Kernel)
+            and value.function.module is not self.writer.module
+            and id(node) not in called
+            and node not in frame.reads
+        ]
 
     def _unchanged(self, kernel: Kernel, frames: list[Frame]) -> bool:
         """Whether the Gluon version is the Triton text: each call is compiled for itself, so calls need not agree."""
@@ -129,9 +144,13 @@ class Imported:
         ):
             said = f"{kernel.qualified} of {kernel.module.name} has decorators tritonport cannot read"
             raise Refusal("TP102", said, kernel.node)
+        text = kernel.module.tree.code_for_node(node)
+        for copy in self.copies:
+            if copy.kernel is kernel and copy.text == text:
+                return copy.name
         wanted = kernel.name if not number else f"{kernel.name}_{number + 1}"
         name = self._fresh(wanted, kernel)
-        self.copies.append(Copy(kernel, node.with_changes(name=cst.Name(name)), name))
+        self.copies.append(Copy(kernel, node.with_changes(name=cst.Name(name)), name, text))
         return name
 
     def _fresh(self, wanted: str, kernel: Kernel) -> str:
@@ -177,14 +196,18 @@ class Imported:
 
     def function(self, kernel: Kernel, node: cst.BaseExpression) -> cst.BaseExpression:
         """A jit function of another file where it is not called: the combine function of a reduction."""
-        if kernel not in self._functions:
-            self._functions[kernel] = None if self.writer.is_trial else self._passed(kernel)
-        name = self._functions[kernel]
+        name = self._name_of(kernel)
         if name is not None:
             return cst.Name(name)
         if self.writer.reading is self.writer.module:
             return node
         return self.name(node)
+
+    def _name_of(self, kernel: Kernel) -> str | None:
+        """The name of the Gluon version of a function that is passed on; None where it works as it is."""
+        if kernel not in self._functions:
+            self._functions[kernel] = self._passed(kernel)
+        return self._functions[kernel]
 
     def _passed(self, kernel: Kernel) -> str | None:
         interpreter = Interpreter(self.writer.module)

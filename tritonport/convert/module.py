@@ -230,10 +230,8 @@ class ModuleWriter:
         ]:
             for other in frame.variants.get(node, ()):
                 found = self.helper_of(other)
-                if (
-                    found.as_it_is is not written.as_it_is
-                    or (found.slots != written.slots
-                    and (found.slots or written.slots))
+                if found.as_it_is is not written.as_it_is or (
+                    found.slots != written.slots and (found.slots or written.slots)
                 ):
                     raise Refusal("TP102", f"the definitions of {callee.name} need different calls in Gluon", node)
                 if callee.module is not self.module and not found.as_it_is:
