@@ -165,9 +165,10 @@ def test_hints_of_a_range_stay_and_are_said(call: str, said: str) -> None:
 
 
 def test_a_note_is_one_line() -> None:
-    loop = "for i in tl.range(0, n, num_stages=(2 +\n                                       1)):\n    tl.store(out_ptr + i, i)\n"
+    loop = "for i in tl.range(0, n, num_stages=(2 +\n        1)):\n    tl.store(out_ptr + i, i)\n"
     conversion = convert(kernel_text(loop, "out_ptr, n"))
-    assert "    # tritonport: TP106 num_stages=(2 + 1) is a hint that Gluon does not act on\n    for i in" in conversion.text
+    note = "    # tritonport: TP106 num_stages=(2 + 1) is a hint that Gluon does not act on\n"
+    assert f"{note}    for i in" in conversion.text
     assert convert(conversion.text).text == conversion.text
 
 
