@@ -12,7 +12,7 @@ from tritonport.analysis.calls import Calls
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.rearrangements import count, transposed
-from tritonport.analysis.shapes import broadcast, combine_strides, padding
+from tritonport.analysis.shapes import broadcast, combine_multiples, combine_strides, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, dtype, none, opaque, scalar
 from tritonport.source.module import dotted
 from tritonport.source.walk import walk
@@ -217,7 +217,7 @@ class Expressions(Calls):
         factor = strides.STRIDED
         if op == "mul":
             factor = strides.scale(strides.scale(strides.UNIT, a.factor), b.factor)
-        return scalar(factor, pointers)
+        return scalar(factor, pointers, combine_multiples(op, a, b))
 
     def _fold(self, op: str, node: cst.CSTNode, a: Value, b: Value) -> Value:
         if isinstance(a.known, (int, float)) and isinstance(b.known, (int, float)):
@@ -229,7 +229,8 @@ class Expressions(Calls):
             return constant(known, number if a.dim is None or b.dim is None else self._dim(op, node, a.dim, b.dim))
         if a.dim is not None and b.dim is not None:
             factor = strides.scale(a.factor, b.factor) if op == "mul" else strides.STRIDED
-            return Value(Kind.CONSTEXPR, dim=self._dim(op, node, a.dim, b.dim), factor=factor)
+            multiples = combine_multiples(op, a, b)
+            return Value(Kind.CONSTEXPR, dim=self._dim(op, node, a.dim, b.dim), factor=factor, multiples=multiples)
         return Value(Kind.CONSTEXPR)
 
     def _dim(self, op: str, node: cst.CSTNode, a: Dim, b: Dim) -> Dim:
@@ -288,6 +289,7 @@ class Expressions(Calls):
             depth=self.depth,
             node=node,
             element=joined_element(op, tensors),
+            multiples=joined_multiples(op, [value for _, value in operands]),
         )
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
@@ -498,6 +500,7 @@ class Expressions(Calls):
             strides=tuple(index),
             pointers=value.pointers,
             op="expand",
+            multiples=value.multiples,
             element=value.element,
             operands=[Operand(base[0], value, tuple(axes))],
             cheap=True,
@@ -519,6 +522,15 @@ class _Replacer(cst.CSTTransformer):
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         text = self.texts.get(original_node)
         return updated_node if text is None else cst.parse_expression(text)
+
+
+def joined_multiples(op: str, values: list[Value]) -> frozenset[str]:
+    """The `multiples` of an elementwise result."""
+    if len(values) == 2 and op in ("add", "sub", "mul", "mod"):
+        return combine_multiples(op, values[0], values[1])
+    if op in ("cast", "hint", "broadcast", "where", "select", "neg"):
+        return frozenset(name for value in values for name in value.multiples)
+    return frozenset()
 
 
 def joined_element(op: str, tensors: list[Value]) -> tuple[str, ...]:

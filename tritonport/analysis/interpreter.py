@@ -8,6 +8,7 @@ with) only the branch that runs is read; otherwise both are, and their definitio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -41,9 +42,15 @@ class Interpreter(Expressions):
             if parameter.star:
                 raise Refusal("TP105", f"a kernel parameter *{parameter.name}", kernel.node)
             if parameter.constexpr:
-                value = Value(Kind.CONSTEXPR, dim=dims.symbol(parameter.name), factor=strides.argument(parameter.name))
+                value = Value(
+                    Kind.CONSTEXPR,
+                    dim=dims.symbol(parameter.name),
+                    factor=strides.argument(parameter.name),
+                    multiples=frozenset({parameter.name}),
+                )
             else:
-                value = scalar(strides.argument(parameter.name), (parameter.name,))
+                name = parameter.name
+                value = scalar(strides.argument(name), (name,), frozenset({name}))
             definition = Definition(parameter.name, value, "parameter", frame)
             environment[parameter.name] = frame.parameters[parameter.name] = definition
         self._launched(kernel, frame)
@@ -123,6 +130,7 @@ class Interpreter(Expressions):
             strides=value.strides,
             pointers=value.pointers,
             element=value.element,
+            multiples=value.multiples,
             op=op,
             operands=[Operand(None, value)],
             depth=self.depth,
@@ -216,11 +224,11 @@ class Interpreter(Expressions):
     ) -> None:
         if isinstance(target, cst.Name):
             if value.kind is Kind.CONSTEXPR and not keep_constexpr and isinstance(value.known, (int, float, Kind)):
-                value = scalar(value.factor)
+                value = scalar(value.factor, (), value.multiples)
             elif (
                 value.kind is Kind.CONSTEXPR and not keep_constexpr and value.known is MISSING and value.dim is not None
             ):
-                value = Value(Kind.SCALAR, factor=value.factor, dim=None)
+                value = scalar(value.factor, (), value.multiples)
             definition = Definition(
                 target.value, value, "assign", self.frame, self.depth, statement=target, expression=expression
             )
@@ -308,6 +316,7 @@ class Interpreter(Expressions):
                 strides=_merge_strides(tensors),
                 pointers=tuple(dict.fromkeys(pointer for value in tensors for pointer in value.pointers)),
                 element=tensors[0].element if len({value.element for value in tensors}) == 1 else (),
+                multiples=frozenset(name for value in tensors for name in value.multiples),
                 op=op,
                 operands=[Operand(None, value) for value in tensors],
                 cheap=True,
@@ -322,7 +331,8 @@ class Interpreter(Expressions):
         if kinds <= {Kind.SCALAR, Kind.CONSTEXPR, Kind.NONE} and Kind.SCALAR in kinds:
             factors = {value.factor for value in values if value.kind is Kind.SCALAR}
             pointers = tuple(dict.fromkeys(pointer for value in values for pointer in value.pointers))
-            return scalar(factors.pop() if len(factors) == 1 else strides.STRIDED, pointers)
+            multiples = frozenset(name for value in values for name in value.multiples)
+            return scalar(factors.pop() if len(factors) == 1 else strides.STRIDED, pointers, multiples)
         if kinds == {Kind.CONSTEXPR}:
             first = values[0]
             if all(value.known == first.known and value.dim == first.dim for value in values):
@@ -351,10 +361,24 @@ class Interpreter(Expressions):
                 self.assign(target, item, None, keep_constexpr=True)
                 self._block(statement.body)
             return
-        index = Value(Kind.CONSTEXPR) if static else scalar()
+        index = Value(Kind.CONSTEXPR) if static else scalar(multiples=self._index_multiples(iterable))
         self._loop(statement, statement.body, lambda: self.assign(target, index, None, keep_constexpr=True))
         if statement.orelse is not None:
             raise Refusal("TP105", "an else after a loop", statement.orelse)
+
+    def _index_multiples(self, iterable: cst.BaseExpression) -> frozenset[str]:
+        """Which arguments have to be multiples of 16 for a loop's index to be one: those of its start and its step."""
+        if not isinstance(iterable, cst.Call):
+            return frozenset()
+        positional = [argument.value for argument in iterable.args if argument.keyword is None]
+        found = [*(positional[:1] if len(positional) > 1 else []), *positional[2:3]]
+        found += [
+            argument.value
+            for argument in iterable.args
+            if argument.keyword is not None and argument.keyword.value == "step"
+        ]
+        values = [self.frame.values[node] for node in found if node in self.frame.values]
+        return frozenset(name for value in values for name in value.multiples)
 
     def _loop(self, statement: cst.BaseStatement, body: cst.BaseSuite, head: Any) -> None:
         carried = [name for name in dict.fromkeys(assigned_names(body)) if name in self.environment]
@@ -369,6 +393,9 @@ class Interpreter(Expressions):
                 phis: dict[str, Definition] = {}
                 for name in carried:
                     phi = self._phi(name, [before[name]], statement)
+                    if phi.value is before[name].value:
+                        # What the end of the body shows of the name must not be said of it before the loop.
+                        phi.value = replace(phi.value)
                     if name in shapes:
                         _adopt(phi.value, shapes[name])
                     phis[name] = phi
@@ -413,7 +440,7 @@ def _adopt(value: Value, model: Value) -> None:
     """Give the head of a loop the kind that the end of its body showed."""
     value.kind, value.shape, value.strides = model.kind, model.shape, model.strides
     value.pointers, value.factor, value.dim, value.known = model.pointers, model.factor, model.dim, model.known
-    value.element = model.element
+    value.element, value.multiples = model.element, model.multiples
     value.op = value.op or model.op
     if model.is_tensor:
         value.op, value.cheap = "phi", True
@@ -431,8 +458,10 @@ def _alike(left: Value, right: Value) -> bool:
             _alike(a, b) for a, b in zip(left.items, right.items, strict=True)
         )
     if left.is_tensor:
-        return left.shape == right.shape and left.strides == right.strides and left.pointers == right.pointers
-    return left.pointers == right.pointers and left.factor == right.factor and left.known == right.known
+        same_memory = left.strides == right.strides and left.pointers == right.pointers
+        return left.shape == right.shape and same_memory and left.multiples == right.multiples
+    same_number = left.factor == right.factor and left.known == right.known and left.multiples == right.multiples
+    return left.pointers == right.pointers and same_number
 
 
 def _merge_strides(tensors: Iterable[Value]) -> tuple[strides.Stride, ...]:

@@ -158,10 +158,10 @@ def zeros_like(interpreter: Expressions, call: Call) -> Value:
 
 def _address(
     interpreter: Expressions, pointer: Value, shape: tuple[Dim, ...]
-) -> tuple[strides.Order | None, tuple[str, ...]]:
+) -> tuple[strides.Order | None, tuple[str, ...], frozenset[str]]:
     index = pointer.strides or (strides.UNKNOWN,) * pointer.rank
     index = (strides.ZERO,) * (len(shape) - pointer.rank) + index
-    return strides.order_of(index), pointer.pointers
+    return strides.order_of(index), pointer.pointers, pointer.multiples
 
 
 def _memory(interpreter: Expressions, call: Call, op: str, names: tuple[str, ...], result: bool) -> Value:
@@ -240,7 +240,7 @@ def cast(interpreter: Expressions, call: Call) -> Value:
     ):
         pointers = (target.known[1:],)
     if not argument[1].is_tensor:
-        return scalar(argument[1].factor, pointers)
+        return scalar(argument[1].factor, pointers, argument[1].multiples)
     made = interpreter.elementwise("cast", call.node, [argument], cheap=True)
     made.pointers = pointers
     made.element = element_of(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tritonport.analysis import strides
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
-from tritonport.analysis.values import Value
+from tritonport.analysis.values import Kind, Value
 
 
 def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
@@ -36,6 +36,25 @@ def padded_strides(value: Value, rank: int) -> tuple[Stride, ...]:
         return (strides.ZERO,) * rank
     own = value.strides or (strides.UNKNOWN,) * value.rank
     return (strides.ZERO,) * (rank - value.rank) + own
+
+
+def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
+    """Which arguments have to be multiples of 16 for `left op right` to be one.
+
+    One factor of a product is enough: of `row * stride` that is the stride, and a compile-time factor before others.
+    """
+    if op in ("add", "sub", "mod"):
+        return left.multiples | right.multiples
+    if op == "mul":
+        for factor in (left, right):
+            if isinstance(factor.known, int) and factor.known % 16 == 0:
+                return frozenset()
+        factors = [value for value in (right, left) if value.multiples]
+        compile_time = [value for value in factors if value.kind is Kind.CONSTEXPR]
+        return (
+            min((compile_time or factors), key=lambda value: len(value.multiples)).multiples if factors else frozenset()
+        )
+    return frozenset()
 
 
 def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stride, ...]:

@@ -65,6 +65,8 @@ class Value:
         strides: for an index or pointer tensor, how it moves along each dimension.
         factor: what multiplying an index by this scalar does to its stride.
         pointers: source text of the arguments (or `gl.` dtypes) whose element type an access through this value has.
+        multiples: arguments that have to be multiples of 16 for the value, apart from the index along its contiguous
+            dimension, to be one. What cannot be told is left out.
         cheap: index arithmetic that is written again per layout instead of converted.
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         volatile: a read that must happen exactly as often as the source says.
@@ -84,6 +86,7 @@ class Value:
     pointers: tuple[str, ...] = ()
     op: str = ""
     operands: list[Operand] = field(default_factory=list)
+    multiples: frozenset[str] = frozenset()
     cheap: bool = False
     arithmetic: bool = False
     volatile: bool = False
@@ -94,7 +97,7 @@ class Value:
     outcome: tuple[Step, ...] = ()
     element: tuple[str, ...] = ()
     dot: Dot | None = None
-    access: tuple[stride_kinds.Order | None, tuple[str, ...]] | None = None
+    access: tuple[stride_kinds.Order | None, tuple[str, ...], frozenset[str]] | None = None
     node: cst.CSTNode | None = None
 
     @property
@@ -124,8 +127,10 @@ def constant(known: Any, dim: Dim | None = None) -> Value:
     return Value(Kind.CONSTEXPR, known=known, dim=dim, factor=factor)
 
 
-def scalar(factor: Stride = stride_kinds.STRIDED, pointers: tuple[str, ...] = ()) -> Value:
-    return Value(Kind.SCALAR, factor=factor, pointers=pointers)
+def scalar(
+    factor: Stride = stride_kinds.STRIDED, pointers: tuple[str, ...] = (), multiples: frozenset[str] = frozenset()
+) -> Value:
+    return Value(Kind.SCALAR, factor=factor, pointers=pointers, multiples=multiples)
 
 
 def opaque() -> Value:

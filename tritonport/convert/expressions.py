@@ -232,9 +232,7 @@ class ExpressionWriter:
             return self.module.gl_call("convert_layout", [written, cst.parse_expression(self.layout_text(want))])
         return self.coerce(written, have, want)
 
-    def loose(
-        self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None
-    ) -> cst.BaseExpression:
+    def loose(self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None) -> cst.BaseExpression:
         """An operand that need not be in the layout the operation wants by name, as long as it is where that has it."""
         operands = [_operand_of(value, node) for value in values]
         if focus is not None and isinstance(node, (cst.Call, cst.Attribute)):

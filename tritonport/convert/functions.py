@@ -17,7 +17,9 @@ from tritonport.analysis.expressions import AUGMENTED, BINARY
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.layout_text import definitions as layout_definitions
+from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
@@ -51,6 +53,7 @@ class FunctionWriter(ExpressionWriter):
         self.layouts: dict[Term, str] = {}
         self.slots: list[tuple[str, list[Term | None]]] = []
         self.argument_layouts: dict[str, str] = {}
+        self.alignment = Alignment(frozenset(), frozenset(), enabled=False)
         self.final = False
         self.notes: list[Diagnostic] = []
         self.changed = False
@@ -199,6 +202,13 @@ class FunctionWriter(ExpressionWriter):
             return self._with_argument_layouts(node, node.body)
         frame = self.frames[0]
         parameters = {parameter.name for parameter in self.kernel.parameters if not parameter.constexpr}
+        integers = self.module.integers_of(frame)
+        compile_time = {parameter.name for parameter in self.kernel.parameters} - parameters
+        self.alignment = Alignment(
+            frozenset(integers & parameters),
+            frozenset(compile_time - tile_names([root for root in self.layouts if isinstance(root, Root)])),
+            self.module.may_specialise(self.kernel),
+        )
         statements = list(node.body.body)
         place = _after_docstring(statements)
         lines: list[cst.BaseStatement] = []
@@ -208,12 +218,13 @@ class FunctionWriter(ExpressionWriter):
                 found = layout_definitions(
                     root,
                     name,
-                    self.module.integers_of(frame),
+                    integers,
                     parameters,
                     self.module.gl,
                     self.module.snippets,
                     self.names,
                     LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
+                    self.alignment,
                 )
             else:
                 found = [(name, made_text(root, self.layouts, self.module.gl, self.module.snippets))]
@@ -230,7 +241,27 @@ class FunctionWriter(ExpressionWriter):
         if following is not None and not _starts_with_blank(following) and len(lines) > 1:
             statements[place] = _blank_before(following)
         statements[place:place] = lines
-        return node.with_changes(body=node.body.with_changes(body=statements))
+        node = node.with_changes(body=node.body.with_changes(body=statements))
+        return self._with_flags(node)
+
+    def _with_flags(self, node: cst.FunctionDef) -> cst.FunctionDef:
+        """The arguments that say how rows lie, last, and the decorator that fills them."""
+        if not self.alignment.flags:
+            return node
+        original = node.params.params
+        params = list(original)
+        for flag in self.alignment.flags.values():
+            annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
+            default = cst.Name("True") if _has_default(params) else None
+            params.append(cst.Param(cst.Name(flag), annotation, default=default))
+        helper = self.module.snippet_name("multiples_of_16")
+        text = self.alignment.decorator(self.module.triton_module, helper)
+        decorator = cst.Decorator(cst.parse_expression(text, self.module.config))
+        place = next(index for index, found in enumerate(node.decorators) if found is self.kernel.decorator)
+        decorators = [*node.decorators[:place], decorator, *node.decorators[place:]]
+        return node.with_changes(
+            params=node.params.with_changes(params=_with_commas(params, original)), decorators=decorators
+        )
 
     def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
         """A helper names the layouts it takes from its arguments, once, at its head."""
@@ -728,12 +759,43 @@ def _with_commas(params: list[cst.Param], original: Sequence[cst.Param]) -> list
     count = len(original)
     last = params[count - 1] if count else None
     trailing = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
+    if count > 1 and isinstance(params[0].comma, cst.Comma):
+        broken = params[count - 2].comma
+        if isinstance(broken, cst.Comma) and isinstance(broken.whitespace_after, cst.ParenthesizedWhitespace):
+            # One parameter to a line: the new ones stand on lines of their own too.
+            first = broken.whitespace_after.first_line
+            line = broken.with_changes(
+                whitespace_after=broken.whitespace_after.with_changes(first_line=first.with_changes(comment=None))
+            )
+            result = [*params[: count - 1], params[count - 1].with_changes(comma=_commented(line, trailing))]
+            added = params[count:]
+            result += [param.with_changes(comma=line) for param in added[:-1]]
+            return [*result, added[-1].with_changes(comma=_uncommented(trailing))]
     result = params[: max(count - 1, 0)]
     if last is not None:
         result.append(last.with_changes(comma=space))
     for index, param in enumerate(params[count:]):
         result.append(param.with_changes(comma=trailing if index == len(params) - count - 1 else space))
     return result
+
+
+def _commented(comma: cst.Comma, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
+    """A comma with a line break, and the comment that stood behind the last parameter."""
+    whitespace = last.whitespace_after if isinstance(last, cst.Comma) else None
+    if isinstance(whitespace, cst.ParenthesizedWhitespace) and isinstance(
+        comma.whitespace_after, cst.ParenthesizedWhitespace
+    ):
+        return comma.with_changes(
+            whitespace_after=comma.whitespace_after.with_changes(first_line=whitespace.first_line)
+        )
+    return comma
+
+
+def _uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
+        first = comma.whitespace_after.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+        return comma.with_changes(whitespace_after=comma.whitespace_after.with_changes(first_line=first))
+    return comma
 
 
 def _after_docstring(statements: Sequence[cst.BaseStatement]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tritonport.analysis.dims import Dim
+from tritonport.convert.alignment import Alignment
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
 from tritonport.layouts.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
@@ -90,7 +91,15 @@ def _dot_layout(
 
 
 def definitions(
-    root: Root, name: str, integers: set[str], parameters: set[str], gl: str, used: set[str], names: Names, width: int
+    root: Root,
+    name: str,
+    integers: set[str],
+    parameters: set[str],
+    gl: str,
+    used: set[str],
+    names: Names,
+    width: int,
+    alignment: Alignment,
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
@@ -113,12 +122,15 @@ def definitions(
             # A pointer that was cast has no name at the head of the kernel: its type stands for it.
             typed = [f"{gl}.pointer_type({gl}.{p[3:]})" if p.startswith("gl.") else p for p in pointers]
             bits = f"element_bits({', '.join(typed)})"
-        condition = bits_condition(root, used)
+        unit = bits_condition(root, used)
+        aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
+        both = [f"({part})" if " or " in part and unit and aligned else part for part in (unit, aligned) if part]
+        condition = " and ".join(both)
     lines: list[tuple[str, str]] = []
     label = name.removesuffix("layout").rstrip("_")
     prefix = f"{label}_" if label else ""
     if condition:
-        # A strided access has no runs of 16 bytes: one element per thread keeps neighbours in one transaction.
+        # Without runs of 16 bytes one element per thread keeps the accesses of neighbours in one transaction.
         bits = f"{bits} if {condition} else 128"
     if " if " in order:
         order_name = names.fresh(f"{prefix}order")

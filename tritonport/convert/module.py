@@ -19,6 +19,7 @@ from tritonport.analysis.values import Refusal
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
+from tritonport.convert.alignment import has_other_uses
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
@@ -78,6 +79,8 @@ class ModuleWriter:
         self.gl = self._alias("triton.experimental.gluon.language", "gl")
         self.snippets: set[str] = set()
         self.entries_used: set[str] = set()
+        self.specialise = True
+        self.needs_triton = False
         self.diagnostics: list[Diagnostic] = []
         self.refusals: dict[Kernel, Diagnostic] = {}
         self.wanted = wanted
@@ -195,6 +198,21 @@ class ModuleWriter:
                 if path is not None:
                     names.add(path.split(".")[-1])
         return {kernel for kernel in self.module.kernels if kernel.name in names}
+
+    def may_specialise(self, kernel: Kernel) -> bool:
+        """Whether a kernel may get an argument more, which `@triton.heuristics` fills: it is launched and nothing else."""
+        if kernel.decorator is None or kernel in self._called() or not self.specialise:
+            return False
+        return not has_other_uses(kernel.name, walk(self.module.tree))
+
+    @cached_property
+    def triton_module(self) -> str:
+        """What the file calls triton."""
+        for name, meanings in self.module.bindings.imported.items():
+            if meanings == ["triton"]:
+                return name
+        self.needs_triton = True
+        return "triton"
 
     def integers_of(self, frame: Frame) -> set[str]:
         return self._integers.get(id(frame), set())

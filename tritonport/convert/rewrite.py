@@ -126,7 +126,7 @@ class _Replace(cst.CSTTransformer):
 def _with_imports(
     writer: ModuleWriter, body: list[cst.BaseStatement], first_kernel: int | None
 ) -> list[cst.BaseStatement]:
-    wanted = []
+    wanted = ["import triton\n"] if writer.needs_triton else []
     if "triton.experimental.gluon" not in _meanings(writer):
         alias = "" if writer.gluon == "gluon" else f" as {writer.gluon}"
         wanted.append(f"from triton.experimental import gluon{alias}\n")

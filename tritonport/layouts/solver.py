@@ -126,10 +126,10 @@ def _focus(value: Value, position: int) -> Root:
                 shape = operand.value.shape
     root = Root(len(shape), shape, whole=value.op == "scan", dot=value.dot)
     if value.access is not None:
-        order, pointers = value.access
+        order, pointers, multiples = value.access
         root.order = order
         if order is not None:
-            root.accesses.append(Access(pointers, order, position))
+            root.accesses.append(Access(pointers, order, position, multiples))
     return root
 
 

@@ -97,6 +97,7 @@ class Access:
     pointers: tuple[str, ...]
     order: Order
     position: int
+    multiples: frozenset[str] = frozenset()
 
 
 # -- steps: from the layout of a tensor to that of what an operation makes of it

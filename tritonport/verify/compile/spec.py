@@ -76,13 +76,23 @@ def unwrap(fn: Any) -> tuple[Any, list[Any]]:
     return fn, layers
 
 
+def _numbers(names: list[str], signature: Mapping[str, str], attrs: Mapping[Any, Any] | None) -> dict[str, int]:
+    """An integer for each run-time integer parameter that has the divisibility the entry gives it: 16, or 17."""
+    return {
+        name: 16 if attrs is None or (index,) in attrs or index in attrs else 17
+        for index, name in enumerate(names)
+        if signature.get(name, "").lstrip("u") in ("i8", "i16", "i32", "i64")
+    }
+
+
 def complete(
     entry: Mapping[str, Any], *, as_launched: bool = False, assumed: Mapping[str, Any] | None = None
 ) -> CompileSpec:
     """Make one entry of ``COMPILE_SPECS`` complete.
 
     - A constexpr the entry leaves out comes from the first autotune configuration, then from ``@triton.heuristics``
-      (called with the constexprs and, for every pointer, an object that is not None), then from the default.
+      (called with the constexprs, an object that is not None for every pointer, and for every integer one with the
+      divisibility of its attrs), then from the default.
       num_warps comes from the entry, then from the configuration; it is 4 otherwise.
     - attrs left out: every pointer and every integer is divisible by 16, what Triton's JIT finds for fresh tensors
       whose sizes are multiples of 16, unless the kernel excludes the parameter from specialisation. That is the launch
@@ -120,7 +130,8 @@ def complete(
             for name, rule in layer.values.items():
                 if name not in constexprs and signature.get(name, "constexpr") == "constexpr":
                     try:
-                        constexprs[name] = rule({**pointers, **(assumed or {}), **constexprs})
+                        numbers = _numbers(fn.arg_names, signature, entry.get("attrs"))
+                        constexprs[name] = rule({**pointers, **numbers, **(assumed or {}), **constexprs})
                     except Exception as error:
                         message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
                         raise SpecError(message) from error

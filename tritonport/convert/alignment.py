@@ -1,0 +1,88 @@
+"""Layouts for rows that do not start at a multiple of 16 bytes.
+
+Sixteen bytes per thread are right where they can be read in one piece, which Triton's compiler knows from the arguments it
+specialised: the strides that are multiples of 16. Where they are not, each thread would read its elements one at a time, with
+other threads' elements between them, at a third of the speed; there one element per thread is right. Gluon does not show a
+kernel how its arguments were specialised, so the launch tells it: `@triton.heuristics` fills a compile-time argument, and
+Triton compiles no more variants than it does anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.convert.names import Names
+from tritonport.layouts.terms import Root
+
+LINE = 119
+
+
+@dataclass
+class Alignment:
+    """The compile-time arguments of one kernel that say how its rows lie.
+
+    Attributes:
+        runtime: integer arguments of the kernel that a launch passes.
+        compile_time: constexpr arguments that are no tile sizes.
+        enabled: whether the kernel may have another argument; else every row is taken to be aligned.
+        flags: per set of arguments that have to be multiples of 16, the name of the argument that says so.
+    """
+
+    runtime: frozenset[str]
+    compile_time: frozenset[str]
+    enabled: bool
+    flags: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def condition(self, root: Root, label: str, names: Names) -> str:
+        """When the layout can have 16 bytes per thread, as an expression of the kernel; empty where it always can."""
+        if not self.enabled:
+            return ""
+        needed = {
+            name
+            for access in root.accesses
+            if access.order is not None and access.order.contiguous
+            for name in access.multiples
+            if name in self.runtime | self.compile_time
+        }
+        if not needed:
+            return ""
+        if needed <= self.compile_time:
+            return " and ".join(f"{name} % 16 == 0" for name in sorted(needed))
+        key = tuple(sorted(needed))
+        if key not in self.flags:
+            self.flags[key] = names.fresh("ALIGNED" if not self.flags or not label else f"{label.upper()}_ALIGNED")
+        return self.flags[key]
+
+    def decorator(self, triton: str, helper: str) -> str:
+        """The source of the decorator that fills the arguments."""
+        entries = []
+        for needed, flag in self.flags.items():
+            quoted = ", ".join(f'"{name}"' for name in needed)
+            entries.append(f'"{flag}": lambda args: {helper}(args, {quoted})')
+        body = f"{triton}.heuristics({{{', '.join(entries)}}})"
+        if len(body) < LINE:
+            return body
+        lines = ",\n        ".join(entries)
+        return f"{triton}.heuristics(\n    {{\n        {lines},\n    }}\n)"
+
+
+def tile_names(roots: Iterable[Root]) -> set[str]:
+    """The names that sizes of tiles are made of."""
+    atoms = {atom for root in roots for size in root.shape if size is not None for atom in size.atoms()}
+    return {name for atom in atoms for name in re.findall(r"[A-Za-z_]\w*", atom)}
+
+
+def has_other_uses(name: str, nodes: Iterable[cst.CSTNode]) -> bool:
+    """Whether a file asks a kernel for more than a launch: `kernel.warmup`, `kernel.fn`."""
+    return any(
+        isinstance(node, cst.Attribute)
+        and (
+            (isinstance(node.value, cst.Name) and node.value.value == name)
+            or (isinstance(node.value, cst.Attribute) and node.value.attr.value == name)
+        )
+        for node in nodes
+    )
