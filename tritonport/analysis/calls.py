@@ -10,6 +10,7 @@ import libcst as cst
 import tritonport.analysis.dots
 import tritonport.analysis.rearrangements  # noqa: F401  registers the operations
 from tritonport.analysis import dims, strides
+from tritonport.analysis.descriptors import Descriptors, call_method, is_descriptor
 from tritonport.analysis.frame import Environment, Frame
 from tritonport.analysis.globals import Globals
 from tritonport.analysis.operations import OPERATIONS, Call
@@ -52,6 +53,7 @@ class Calls(Globals):
         self.foreign = {}
         self.environment = {}
         self.integers: set[str] = set()
+        self.descriptors = Descriptors()
 
     def not_a_pointer(self, value: Value) -> None:
         """Arguments that are multiplied or compared are numbers, so an address that adds them starts elsewhere."""
@@ -161,6 +163,8 @@ class Calls(Globals):
                 return None
         base = self.evaluate(attribute.value)
         name = attribute.attr.value
+        if is_descriptor(self.interpreter, base, name, node):
+            return call_method(self.interpreter, node, (attribute.value, base), name)
         if base.kind not in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR):
             for argument in node.args:
                 self.evaluate(argument.value)
@@ -172,9 +176,6 @@ class Calls(Globals):
             if name.startswith("is_"):
                 # A question about a dtype: `is_floating`, `is_int_signed`, `is_fp16`.
                 return Value(Kind.CONSTEXPR)
-            descriptor = find_api(f"descriptor.{name}")
-            if descriptor is not None:
-                raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
             raise Refusal("TP101", f"the method .{name} has no counterpart in Gluon", node)
         if entry.name.startswith("tensor."):
             if entry.status == "none":

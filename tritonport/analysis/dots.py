@@ -55,12 +55,14 @@ def dot(interpreter: Expressions, call: Call) -> Value:
     if not element:
         raise Refusal("TP201", "the element type of tl.dot's operands is not known from this file", call.node)
     shape = left[1].shape[:-1] + right[1].shape[-1:]
+    interpreter.descriptors.meet(left[1].shape[-1:], right[1].shape[-2:-1])
     operands = [
         Operand(expression, value, separate=Root(value.rank, value.shape)) for expression, value in (left, right)
     ]
     acc = call.arguments.get("acc")
     if acc is not None and acc[1].is_tensor:
         operands.append(Operand(acc[0], acc[1], padding(acc[1].rank, len(shape))))
+        interpreter.descriptors.meet(shape, acc[1].shape)
     return tensor(
         call,
         interpreter,

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from tritonport.analysis import dims, strides
+from tritonport.analysis import descriptors, dims, strides
 from tritonport.analysis.calls import Calls
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.frame import Definition, Frame
@@ -153,6 +153,9 @@ class Expressions(Calls):
                 return Value(Kind.FUNCTION, function=kernel)
         base = self.evaluate(node.value)
         name = node.attr.value
+        known = descriptors.attribute(self, base, name, self.code(node))
+        if known is not None:
+            return known
         if name in ("dtype", "element_ty", "scalar") and base.kind in (Kind.TENSOR, Kind.SCALAR, Kind.DTYPE):
             return dtype(self.code(node), base.element or base.pointers)
         if name == "type" and base.kind in (Kind.TENSOR, Kind.SCALAR):
@@ -262,6 +265,8 @@ class Expressions(Calls):
         """A tensor operation whose operands meet in one shape and one layout."""
         tensors = [value for _, value in operands if value.is_tensor]
         joined = broadcast([value.shape for value in tensors] + ([shape] if shape is not None else []))
+        for value in tensors:
+            self.descriptors.meet(value.shape, joined)
         rank = len(joined)
         index: tuple[strides.Stride, ...]
         if len(operands) == 2 and op in ("add", "sub", "mul", "mod", "or", "floordiv", "div"):

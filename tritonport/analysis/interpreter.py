@@ -35,7 +35,18 @@ class Interpreter(Expressions):
         self.call_depth = 0
 
     def run(self, kernel: Kernel) -> Frame:
-        """Read a kernel as it is launched: parameters are unknown scalars, pointers or constexprs."""
+        """Read a kernel as it is launched: parameters are unknown scalars, pointers or constexprs.
+
+        It is read again while something is learned of its descriptors that an earlier line could have used.
+        """
+        for _ in range(MAX_ROUNDS):
+            self.descriptors.changed = False
+            frame = self._read(kernel)
+            if not self.descriptors.changed:
+                break
+        return frame
+
+    def _read(self, kernel: Kernel) -> Frame:
         frame = Frame(kernel)
         environment: Environment = {}
         for parameter in kernel.parameters:

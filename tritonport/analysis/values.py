@@ -27,6 +27,7 @@ class Kind(Enum):
     NONE = "None"
     FUNCTION = "function"
     DTYPE = "dtype"
+    DESCRIPTOR = "descriptor"  # a tensor descriptor made in the kernel: `shape` is that of its block
     OBJECT = "object"  # a module, class, enum member or anything else a kernel only passes on
 
 
