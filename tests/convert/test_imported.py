@@ -146,3 +146,35 @@ def test_converting_again_changes_nothing(tmp_path: Path) -> None:
     first = converted(tmp_path, "from helpers import ramp, act", "ramp(x, BLOCK) + act(x)")
     again = convert_text(first.text, path=str(tmp_path / "use.py"))
     assert again.text == first.text
+
+
+OFFSET = f"""{HEAD}
+@triton.jit
+def offset(indices, strides):
+    tl.static_assert(len(indices) == len(strides))
+    total = 0
+    for axis in tl.static_range(len(strides)):
+        total += indices[axis] * strides[axis]
+    return total
+"""
+
+
+def test_a_loop_over_the_items_of_a_tuple(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(OFFSET)
+    text = f"""{HEAD}from helpers import offset
+
+@triton.jit
+def kernel(x_ptr, strides, M: tl.constexpr, N: tl.constexpr):
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    place = x_ptr + offset((tl.program_id(0), m[:, None], n[None, :]), strides)
+    tl.store(place, tl.load(place) + 1)
+"""
+    result = convert_text(text, path=str(tmp_path / "use.py"))
+    assert codes(result) == ["TP104"]
+    # Each item is contiguous where its own stride is 1.
+    assert "order: gl.constexpr = [0, 1] if unit(strides[1]) else [1, 0]\n" in result.text
+    assert "element_bits(x_ptr) if unit(strides[2]) or unit(strides[1]) else 128\n" in result.text
+    assert (
+        "m, n = gl.arange(0, M, layout=gl.SliceLayout(1, layout)), gl.arange(0, N, layout=gl.SliceLayout(0, layout))"
+        in result.text
+    )

@@ -275,7 +275,9 @@ class Calls(Globals):
             return Value(Kind.CONSTEXPR, dim=values[0].shape[0])
         if name == "len" and values and values[0].kind in (Kind.SCALAR, Kind.CONSTEXPR):
             # A tuple argument of the kernel.
-            return Value(Kind.CONSTEXPR)
+            argument = node.args[0].value
+            count = self.frame.lengths.get(argument.value) if isinstance(argument, cst.Name) else None
+            return Value(Kind.CONSTEXPR) if count is None else constant(count, dims.number(count))
         if name in ("isinstance", "type", "str", "bool"):
             return Value(Kind.CONSTEXPR)
         if name == "print":

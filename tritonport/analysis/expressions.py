@@ -174,9 +174,17 @@ class Expressions(Calls):
 
     def _field(self, node: cst.BaseExpression, base: Value) -> Value:
         """A field or an element of a tuple argument: it may be a pointer or a stride, and goes by its own spelling."""
-        if len(base.pointers) == 1 and self.code(node).startswith(base.pointers[0]):
-            return scalar(strides.argument(self.code(node)), (self.code(node),))
-        return scalar()
+        if len(base.pointers) != 1:
+            return scalar()
+        text = base.pointers[0]
+        if isinstance(node, cst.Attribute):
+            text = f"{text}.{node.attr.value}"
+        elif isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+            known = self.frame.values[node.slice[0].slice.value].known
+            if not isinstance(known, int):
+                return scalar()
+            text = f"{text}[{known}]"
+        return scalar(strides.argument(text), (text,))
 
     # -- operators
 

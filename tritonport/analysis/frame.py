@@ -34,6 +34,9 @@ class Definition:
 class Frame:
     """One function, walked for one call (or for the launch of a kernel).
 
+    `lengths` are the numbers of items of tuple arguments, by parameter, where an assertion says them. `unrolled`: a
+    loop over the items of a tuple was read item by item, so its text has to serve every item as it stands.
+
     `variants` are the other definitions of a function that an `if` or a `try` defines twice, walked for the same call.
     """
 
@@ -48,6 +51,8 @@ class Frame:
     returns: list[tuple[cst.Return, Value]] = field(default_factory=list)
     calls: dict[cst.Call, Frame] = field(default_factory=dict)
     variants: dict[cst.Call, list[Frame]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    unrolled: bool = False
     operations: dict[cst.CSTNode, str] = field(default_factory=dict)
     resolved: dict[cst.CSTNode, str] = field(default_factory=dict)
 

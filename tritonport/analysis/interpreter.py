@@ -19,11 +19,12 @@ from tritonport.analysis.frame import Definition, Environment, Frame
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, none, opaque, scalar
 from tritonport.source.embedded import launch_facts
-from tritonport.source.module import Kernel, SourceModule
-from tritonport.source.walk import children
+from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import children, walk
 
 MAX_ROUNDS = 4
 MAX_CALL_DEPTH = 16
+MAX_ITEMS = 8
 
 
 class Interpreter(Expressions):
@@ -186,6 +187,7 @@ class Interpreter(Expressions):
     def _small(self, statement: cst.BaseSmallStatement) -> bool:
         if isinstance(statement, cst.Expr):
             self.evaluate(statement.value)
+            self._learn_lengths(statement.value)
         elif isinstance(statement, cst.Assign):
             value = self.evaluate(statement.value)
             for target in statement.targets:
@@ -217,6 +219,47 @@ class Interpreter(Expressions):
         else:
             raise Refusal("TP105", f"a {_name_of(statement)} statement in a kernel", statement)
         return True
+
+    def _learn_lengths(self, node: cst.BaseExpression) -> None:
+        """`tl.static_assert(len(a) == len(b))` says how many items a tuple argument has."""
+        if not isinstance(node, cst.Call) or self.frame.operations.get(node) != "static_assert" or not node.args:
+            return
+        test = node.args[0].value
+        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.Equal):
+            return
+        sides = [test.left, test.comparisons[0].comparator]
+        for one, other in (sides, sides[::-1]):
+            count = self.frame.values[one].known
+            if isinstance(count, int) and isinstance(other, cst.Call) and self.frame.values[other].known is MISSING:
+                argument = other.args[0].value if len(other.args) == 1 else None
+                if isinstance(argument, cst.Name) and dotted(other.func) == "len":
+                    self.frame.lengths[argument.value] = count
+
+    def _unroll(self, statement: cst.For, iterable: cst.Call) -> bool:
+        """Read a static loop over the items of a tuple once per item; False for every other loop."""
+        if self.frame.caller is None or len(iterable.args) != 1 or not isinstance(statement.target, cst.Name):
+            return False
+        count = self.frame.values[iterable.args[0].value].known
+        if not isinstance(count, int) or not 0 < count <= MAX_ITEMS or not self._takes_items(statement):
+            return False
+        for index in range(count):
+            self.assign(statement.target, constant(index, dims.number(index)), None, keep_constexpr=True)
+            self._block(statement.body)
+        self.frame.unrolled = True
+        return True
+
+    def _takes_items(self, statement: cst.For) -> bool:
+        """Whether a loop takes items of tuples that are of different kinds: `indices[axis]`."""
+        assert isinstance(statement.target, cst.Name)
+        for node in walk(statement.body):
+            if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name) or len(node.slice) != 1:
+                continue
+            index = node.slice[0].slice
+            named = isinstance(index, cst.Index) and isinstance(index.value, cst.Name)
+            holder = self.environment.get(node.value.value)
+            if named and holder is not None and holder.value.kind is Kind.TUPLE:
+                return True
+        return False
 
     def _local_constexpr(self, name: str, value: Value) -> Value:
         """A local compile-time value is a symbol of its own spelling; its size stays comparable."""
@@ -362,6 +405,8 @@ class Interpreter(Expressions):
             static = kind == "static_range"
             for argument in iterable.args:
                 self.evaluate(argument.value)
+            if static and self._unroll(statement, iterable):
+                return
         else:
             kind = None
         if kind is None:

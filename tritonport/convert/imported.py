@@ -83,7 +83,7 @@ class Imported:
         groups: dict[tuple[object, ...], list[Frame]] = {}
         for frame in frames:
             groups.setdefault(call_signature(frame), []).append(frame)
-        return all(self._unchanged(kernel, group) for group in groups.values())
+        return all(self.unchanged(kernel, group) for group in groups.values())
 
     def _passed_on(self, frame: Frame) -> list[Kernel]:
         """Jit functions of other files that a function names without calling them."""
@@ -97,7 +97,7 @@ class Imported:
             and node not in frame.reads
         ]
 
-    def _unchanged(self, kernel: Kernel, frames: list[Frame]) -> bool:
+    def unchanged(self, kernel: Kernel, frames: list[Frame]) -> bool:
         """Whether the Gluon version is the Triton text: each call is compiled for itself, so calls need not agree."""
         text = kernel.module.tree.code_for_node(kernel.node)
         try:
@@ -105,7 +105,7 @@ class Imported:
                 function = FunctionWriter(self.writer, kernel, frames)
                 node = function.write()
         except Inconsistent:
-            return len(frames) > 1 and all(self._unchanged(kernel, [frame]) for frame in frames)
+            return len(frames) > 1 and all(self.unchanged(kernel, [frame]) for frame in frames)
         return not function.slots and kernel.module.tree.code_for_node(node) == text
 
     def _works(self, name: str) -> bool:

@@ -292,6 +292,9 @@ class ModuleWriter:
         if kernel.module is not self.module and self.imported.works_as_it_is(kernel, frames):
             self.imported.tell(kernel, frames)
             return [written_as_it_is(kernel, frames)]
+        unrolled = [frame for frame in frames if frame.unrolled]
+        if not all(self.imported.unchanged(kernel, [frame]) for frame in unrolled):
+            raise Refusal("TP105", f"a loop over the items of a tuple in {kernel.name}", kernel.node)
         keep_original = self._needed_by_triton(kernel)
         try:
             return [self._version(kernel, frames, 0, keep_original)]
