@@ -136,7 +136,7 @@ def _tile(interpreter: Expressions, node: cst.Call, shape: tuple[Dim, ...], elem
         depth=interpreter.depth,
         node=node,
         element=element,
-        access=(order, element),
+        access=(order, element, frozenset()),
     )
 
 

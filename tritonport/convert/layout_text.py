@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tritonport.analysis.dims import Dim
@@ -57,6 +58,11 @@ def _sizes(shape: Sequence[Dim | None]) -> str:
     return ", ".join(size.text if size is not None else "1" for size in shape)
 
 
+def is_dtype(text: str) -> bool:
+    """Whether the source of an element type is one itself (`gl.float16`, `desc.dtype`) and not a pointer argument."""
+    return text.startswith("gl.") or text.endswith(".dtype")
+
+
 def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[str]:
     """The pointer arguments (or `gl.` dtypes) whose elements the layout moves, in the order of the accesses.
 
@@ -66,8 +72,8 @@ def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[st
     for access in root.accesses:
         if access.order is not None and not access.order.contiguous:
             continue
-        usable = [name for name in access.pointers if name.startswith("gl.") or name in parameters]
-        typed = [name for name in usable if name.startswith("gl.")]
+        usable = [name for name in access.pointers if is_dtype(name) or name in parameters]
+        typed = [name for name in usable if is_dtype(name)]
         likely = typed or [name for name in usable if name not in integers] or usable
         for name in likely[:1]:
             found.setdefault(name)
@@ -114,13 +120,13 @@ def definitions(
     bits = "128"
     condition = ""
     if pointers:
-        dtypes = [pointer for pointer in pointers if pointer.startswith("gl.")]
-        if len(pointers) == 1 and dtypes:
-            bits = f"{gl}.{dtypes[0].removeprefix('gl.')}.primitive_bitwidth"
+        dtypes = [re.sub(r"^gl\.", f"{gl}.", pointer) if is_dtype(pointer) else "" for pointer in pointers]
+        if len(pointers) == 1 and dtypes[0]:
+            bits = f"{dtypes[0]}.primitive_bitwidth"
         else:
             used.add("element_bits")
             # A pointer that was cast has no name at the head of the kernel: its type stands for it.
-            typed = [f"{gl}.pointer_type({gl}.{p[3:]})" if p.startswith("gl.") else p for p in pointers]
+            typed = [f"{gl}.pointer_type({dtype})" if dtype else p for p, dtype in zip(pointers, dtypes, strict=True)]
             bits = f"element_bits({', '.join(typed)})"
         unit = bits_condition(root, used)
         aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)

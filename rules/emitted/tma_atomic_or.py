@@ -1,0 +1,11 @@
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, tma
+
+
+@gluon.jit
+def tma_atomic_or(desc, coord, value):
+    """Combines a tile by bitwise or with what a descriptor names, element by element."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value)
+    # The reduction reads shared memory through the async proxy: order the stores before it.
+    fence_async_shared()
+    tma.async_atomic_or(desc, coord, tile)
+    tma.store_wait(0)

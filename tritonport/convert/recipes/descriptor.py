@@ -1,0 +1,93 @@
+"""Tensor descriptors: `desc.load` and its neighbours become calls of emitted functions that use the copy engine (TMA).
+
+What they do is what Triton's own lowering of these operations does: shared memory and a barrier for each load, a fence and a wait
+for each store. Gluon's descriptors carry the layout of the shared memory: the host's get it from `host_descriptors`, those that are
+made in the kernel here. Below sm_90 descriptors of the kernel are written out as pointers (`block_pointer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.analysis.descriptors import PARAMETERS
+from tritonport.analysis.signatures import bind
+from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.convert.expressions import ExpressionWriter
+from tritonport.convert.recipes import recipe
+from tritonport.convert.recipes.arguments import keyword, plain
+from tritonport.convert.recipes.creation import layout_argument
+from tritonport.convert.wants import Want
+from tritonport.rules_data import version_key
+
+_MIN_TARGET = 90
+_GATHER_TARGET = 100
+_ATOMICS_SINCE = (3, 8)
+
+
+def _check(writer: ExpressionWriter, node: cst.Call, method: str) -> None:
+    """Refuses what the target's hardware, or Gluon of the version that is written, does not have."""
+    target = int("".join(filter(str.isdigit, writer.module.target)) or 0)
+    called = writer.module.module.tree.code_for_node(node.func)
+    needed = _GATHER_TARGET if method in ("gather", "scatter") else _MIN_TARGET
+    if target < needed:
+        raise Refusal("TP401", f"{called} needs the copy engine of sm_{needed}, and the target is {writer.module.target}", node)
+    if method.startswith("atomic") and version_key(writer.module.triton) < _ATOMICS_SINCE:
+        raise Refusal("TP401", f"{called} needs Triton 3.8: Gluon of {writer.module.triton} has no descriptor atomics", node)
+
+
+def _method(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    method = writer.operation_name(node).rpartition(".")[2]
+    _check(writer, node, method)
+    names = PARAMETERS[method]
+    bound: dict[str, cst.BaseExpression] = {}
+    if isinstance(node.func, cst.Attribute) and not writer.is_global(node.func):
+        receiver = node.func.value
+        for position, argument in enumerate(node.args):
+            bound[argument.keyword.value if argument.keyword is not None else names[position]] = argument.value
+    else:
+        bound, _ = bind(f"tl.{method}_tensor_descriptor", node.args, None, node)
+        receiver = bound["desc"]
+    writer.module.entries_used.add(f"descriptor.{method}")
+    arguments = [plain(writer.emit(receiver))]
+    order = ("x_offsets", "y_offset", "value") if "x_offsets" in names else ("offsets", "value")
+    arguments += [plain(writer.emit(bound[name])) for name in order if name in names]
+    if method in ("load", "gather"):
+        assert focus is not None
+        arguments.append(layout_argument(writer, focus).with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
+    call = writer.module.snippet_call(f"tma_{method}", arguments)
+    return call.with_changes(args=writer.module.separated(call.args))
+
+
+for _name in PARAMETERS:
+    recipe(f"descriptor.{_name}")(_method)
+
+
+@recipe("load_tensor_descriptor", "store_tensor_descriptor")
+def function(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    """The analysis records these under the method's name."""
+    return _method(writer, node, values, focus)
+
+
+@recipe("make_tensor_descriptor")
+def made(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    """The same call with the layout of the tiles in shared memory."""
+    _check(writer, node, "make_tensor_descriptor")
+    bound, _ = bind("tl.make_tensor_descriptor", node.args, None, node)
+    gl = writer.module.gl
+    base = writer.emit(bound["base"])
+    pointer = writer.first(bound["base"])
+    if not isinstance(base, cst.Name) or pointer is None or pointer.kind is not Kind.SCALAR:
+        base = base.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    element = cst.Attribute(cst.Attribute(base, cst.Name("dtype")), cst.Name("element_ty"))
+    default = cst.parse_expression(f"{gl}.NVMMASharedLayout.get_default_for")
+    layout = cst.Call(default, writer.module.separated([plain(writer.emit(bound["block_shape"])), plain(element)]))
+    writer.module.entries_used.add("tl.make_tensor_descriptor")
+    return writer.call(node, values, focus, writer.function_for("make_tensor_descriptor"), [keyword("layout", layout)])
