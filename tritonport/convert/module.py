@@ -404,7 +404,7 @@ class ModuleWriter:
         }
         renamed = {}
         for name in available(self.target) & names:
-            if defined.get(name) == render(name, self.gluon, self.gl, {}, self.target).strip():
+            if defined.get(name) == render(name, self.gluon, self.gl, {}, self.target, self.triton).strip():
                 continue
             if name in defined or name in self.taken or self._is_bound(name):
                 fresh, number = f"gl_{name}", 2

@@ -46,7 +46,7 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
             continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
         taken = set(found.values())
-        candidates = [f"{stem(pointer)}_layout" for pointer in pointers]
+        candidates = [f"{stem(pointer.removesuffix('.dtype'))}_layout" for pointer in pointers]
         chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
         if chosen is None and root.shape and root.shape[-1] is not None:
             label = re.sub(r"\W+", "_", root.shape[-1].text.removeprefix("BLOCK_")).strip("_").lower()

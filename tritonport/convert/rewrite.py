@@ -8,7 +8,7 @@ import libcst as cst
 
 from tritonport.convert.copies import copies, imports, without_copied
 from tritonport.convert.module import ModuleWriter
-from tritonport.convert.snippets import available, render, snippet, with_dependencies
+from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
 from tritonport.source.module import Kernel, dotted
 from tritonport.source.walk import children, walk
 
@@ -200,7 +200,7 @@ def _snippet_statements(
         if isinstance(statement, cst.FunctionDef) and statement.name.value in available(writer.target)
     }
     for name in with_dependencies(writer.snippets, writer.target):
-        text = render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target)
+        text = render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target, writer.triton)
         if present.get(writer.renamed_snippets.get(name, name)) == text.strip():
             continue
         parsed = cst.parse_module(text, writer.config)
@@ -212,7 +212,7 @@ def _snippet_statements(
                 statements.append(statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *above]))
         for line in snippet(name, writer.target)[0]:
             imports.setdefault(line)
-    return statements, [cst.parse_statement(line + "\n", writer.config) for line in imports]
+    return statements, [cst.parse_statement(line + "\n", writer.config) for line in merged_imports(imports)]
 
 
 def _without_unused(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:

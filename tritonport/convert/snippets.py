@@ -7,10 +7,11 @@ They stand in `rules/emitted/`, one to a file; a folder named after an architect
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from tritonport.rules_data import rules_dir
+from tritonport.rules_data import load_api, rules_dir
 
 
 def family(target: str) -> str:
@@ -66,12 +67,39 @@ def with_dependencies(names: set[str], target: str) -> list[str]:
     return ordered
 
 
-def render(name: str, gluon: str, gl: str, renamed: dict[str, str], target: str) -> str:
-    """The source under the file's own names for Gluon, and a fresh name where the file already uses one."""
+def render(name: str, gluon: str, gl: str, renamed: dict[str, str], target: str, triton: str) -> str:
+    """The source under the file's own names for Gluon, and a fresh name where the file already uses one.
+
+    The files are written with the names of the newest Triton; `triton` is the version to name things for.
+    """
     text = snippet(name, target)[1]
+    for newest, older in _older_names(triton):
+        text = re.sub(rf"\b{re.escape(newest)}\b(?=\()", older, text)
     text = re.sub(r"^@gluon\.", f"@{gluon}.", text, flags=re.MULTILINE)
     text = re.sub(r"\bgl\.", f"{gl}.", text)
     return rename(text, renamed)
+
+
+@cache
+def _older_names(triton: str) -> tuple[tuple[str, str], ...]:
+    """`tma.async_load` and what an older Triton calls it, from the table of API names."""
+    pairs = []
+    for entry in load_api().values():
+        newest, older = entry.target(), entry.target(triton)
+        if newest is not None and older is not None and newest != older and ".tma." in newest:
+            pairs.append((".".join(newest.split(".")[-2:]), ".".join(older.split(".")[-2:])))
+    return tuple(pairs)
+
+
+def merged_imports(lines: Iterable[str]) -> list[str]:
+    """One line for each module, in the order they are first needed."""
+    names: dict[str, set[str]] = {}
+    for line in lines:
+        module, found, imported = line.partition(" import ")
+        names.setdefault(module if found and " as " not in line else line, set()).update(
+            name.strip() for name in imported.split(",") if found and " as " not in line
+        )
+    return [f"{module} import {', '.join(sorted(parts))}" if parts else module for module, parts in names.items()]
 
 
 def rename(text: str, renamed: dict[str, str]) -> str:
