@@ -84,6 +84,7 @@ class ModuleWriter:
         self.diagnostics: list[Diagnostic] = []
         self.refusals: dict[Kernel, Diagnostic] = {}
         self.wanted = wanted
+        self.host_descriptors: set[Kernel] = set()
         self.analysed: dict[Kernel, Analysed] = {}
         self.helpers: dict[Kernel, list[Written]] = {}
         self.helper_frames: dict[Kernel, list[Frame]] = {}
@@ -125,6 +126,7 @@ class ModuleWriter:
         self.written.clear()
         self.snippets.clear()
         self.entries_used.clear()
+        self.host_descriptors.clear()
         self.diagnostics.clear()
         self.imported.clear()
         self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]

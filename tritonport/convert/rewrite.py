@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.convert.copies import copies, imports, without_copied
+from tritonport.convert.host_descriptors import host_descriptors
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
 from tritonport.source.module import Kernel, dotted
@@ -51,7 +52,8 @@ def rewrite(writer: ModuleWriter) -> str:
         changed = statement.visit(replace)
         assert isinstance(changed, cst.BaseStatement)
         body.append(changed)
-    return writer.module.tree.with_changes(body=_with_imports(writer, body, first)).code
+    tree = host_descriptors(writer, writer.module.tree.with_changes(body=body))
+    return tree.with_changes(body=_with_imports(writer, list(tree.body), first)).code
 
 
 def _concerned(

@@ -42,7 +42,24 @@ def _source(spec: CompileSpec) -> Any:
         from triton.compiler import ASTSource as Source
     index = {name: position for position, name in enumerate(spec.fn.arg_names)}
     constants = {(index[name],): value for name, value in spec.constexprs.items()}
-    return Source(spec.fn, spec.signature, constants, spec.attrs)
+    signature = dict(spec.signature)
+    if spec.fn.is_gluon():
+        signature = {name: _descriptor_type(kind) for name, kind in signature.items()}
+    return Source(spec.fn, signature, constants, spec.attrs)
+
+
+def _descriptor_type(kind: str) -> str:
+    """`tensordesc<fp16[64,64]>`, as Triton spells it, with the layout that Gluon's descriptors have."""
+    found = re.fullmatch(r"tensordesc<(\w+)\[([\d,\s]+)\]>", kind)
+    if found is None:
+        return kind
+    from triton._utils import get_primitive_bitwidth
+    from triton.experimental.gluon import language as gl
+
+    block = [int(size) for size in found[2].split(",")]
+    dtype = getattr(gl, f"int{get_primitive_bitwidth(found[1])}")
+    layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+    return f"tensordesc<{found[1]}[{','.join(map(str, block))}],{layout!r}>"
 
 
 def _forget_pipelining() -> None:
