@@ -52,6 +52,8 @@ def _method(
         bound, _ = bind(f"tl.{method}_tensor_descriptor", node.args, None, node)
         receiver = bound["desc"]
     writer.module.entries_used.add(f"descriptor.{method}")
+    if any(value is not None and value.kind is Kind.SCALAR for value in writer.values(receiver)):
+        writer.module.host_descriptors.add(writer.frames[0].chain[-1].kernel)
     arguments = [plain(writer.emit(receiver))]
     order = ("x_offsets", "y_offset", "value") if "x_offsets" in names else ("offsets", "value")
     arguments += [plain(writer.emit(bound[name])) for name in order if name in names]
