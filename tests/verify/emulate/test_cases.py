@@ -62,4 +62,8 @@ def test_a_case_agrees_with_its_reference(path, monkeypatch):
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.parent.name)
 def test_a_fixture_agrees_with_its_reference(path, monkeypatch):
     load(path.with_name(path.parent.name + ".py"), monkeypatch)
+    if path.parent.name == "block_pointer" and not hasattr(triton.language, "advance"):
+        with pytest.raises(EmulationError, match="Block pointers have been removed"):
+            check(load(path, monkeypatch), 1)
+        return
     check(load(path, monkeypatch), 1)

@@ -97,6 +97,8 @@ class Launch:
         modules = backend.get_module_map()
         is_gluon = kernel.is_gluon()
         builder: Builder
+        if is_gluon and self.options.num_ctas > 1:
+            raise NotEmulated("clusters of several CTAs are not emulated", kernel=self._name)
         if is_gluon:
             target = f"cuda:{gpu.arch}"
             builder = GluonBuilder(self.options, functions, modules, target)

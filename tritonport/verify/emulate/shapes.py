@@ -8,6 +8,7 @@ import numpy as np
 import triton.language as tl
 from triton._C.libtriton import ir
 
+from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.floats import from_float, to_float, truncate_tf32
 from tritonport.verify.emulate.values import Array, BlockType, Value, layout_of, shape_of, storage
 
@@ -92,12 +93,19 @@ class ShapeOps:
         return Value(np.concatenate([lhs.data, rhs.data]), lhs.dtype, layout)
 
     def create_gather(self, source: Value, index: Value, axis: int) -> Value:
+        extent = source.data.shape[axis]
+        outside = (index.data < 0) | (index.data >= extent)
+        if outside.any():
+            lane = tuple(int(each[0]) for each in np.nonzero(outside))
+            raise Fault(f"gather: index {int(index.data[lane])} at {lane}, but axis {axis} has {extent} elements")
         taken = np.take_along_axis(source.data, index.data.astype(np.int64), axis)
         return Value(taken, source.dtype, index.layout)
 
     def create_histogram(self, operand: Value, bins: int, mask: Value | None, layout: Any = None) -> Value:
         kept = operand.data if mask is None else operand.data[np.broadcast_to(mask.data, operand.data.shape)]
-        kept = kept[(kept >= 0) & (kept < bins)]
+        outside = (kept < 0) | (kept >= bins)
+        if outside.any():
+            raise Fault(f"histogram: the value {int(kept[outside].reshape(-1)[0])} belongs to none of the {bins} bins")
         return Value(np.bincount(kept.reshape(-1), minlength=bins).astype(np.int32), tl.int32, layout)
 
     def create_dot(self, a: Value, b: Value, acc: Value, precision: Any, _imprecise: object) -> Value:
