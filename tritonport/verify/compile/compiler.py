@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import io
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
