@@ -50,12 +50,15 @@ class Alignment:
         }
         if not needed:
             return ""
-        if needed <= self.compile_time:
-            return " and ".join(f"{name} % 16 == 0" for name in sorted(needed))
-        key = tuple(sorted(needed))
-        if key not in self.flags:
+        # The value of a compile-time argument is known, so what counts is whether 16 bytes divide it: 8 elements do for
+        # 16-bit types, and for wider ones.
+        conditions = [f"{name} % 8 == 0" for name in sorted(needed & self.compile_time)]
+        key = tuple(sorted(needed - self.compile_time))
+        if key and key not in self.flags:
             self.flags[key] = names.fresh("ALIGNED" if not self.flags or not label else f"{label.upper()}_ALIGNED")
-        return self.flags[key]
+        if key:
+            conditions.insert(0, self.flags[key])
+        return " and ".join(conditions)
 
     def decorator(self, triton: str, helper: str) -> str:
         """The source of the decorator that fills the arguments."""

@@ -37,13 +37,12 @@ def with_index(
     tie = bound.get("tie_break_left", bound.get("return_indices_tie_break_left"))
     choice = CHOICES[operation.removeprefix("arg"), flag(writer, tie, True)]
     source = writer.operand(bound["input"], values, focus)
+    # Before 3.9 bfloat16 is compared, and given back, as float32. Which index wins does not depend on it.
+    old = version_key(writer.module.triton) < (3, 9)
+    if old:
+        source = writer.module.snippet_call("as_float32", [plain(source)])
     if not operation.startswith("arg"):
-        # Before 3.9 bfloat16 is compared, and given back, as float32.
-        if version_key(writer.module.triton) < (3, 9):
-            writer.module.limit(until="3.8")
-            source = writer.module.snippet_call("as_float32", [plain(source)])
-        else:
-            writer.module.limit(since="3.9")
+        writer.module.limit(until="3.8" if old else None, since=None if old else "3.9")
     rank = next(operand.value.rank for value in values if value is not None for operand in value.operands)
     axis = number(writer, bound.get("axis"), 0)
     keep = flag(writer, bound.get("keep_dims"), False)
