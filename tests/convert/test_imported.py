@@ -178,3 +178,11 @@ def kernel(x_ptr, strides, M: tl.constexpr, N: tl.constexpr):
         "m, n = gl.arange(0, M, layout=gl.SliceLayout(1, layout)), gl.arange(0, N, layout=gl.SliceLayout(0, layout))"
         in result.text
     )
+
+
+def test_a_file_of_helpers_keeps_those_that_need_a_layout(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    result = convert_text(HELPERS, path=str(tmp_path / "helpers.py"))
+    status = {kernel.name: kernel.status for kernel in result.kernels}
+    assert status["scaled"] == "left"
+    assert ("TP201", "scaled") in [(found.code, found.kernel) for found in result.diagnostics]

@@ -15,11 +15,11 @@ from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import Interpreter, assigned_names
 from tritonport.analysis.signatures import signature
-from tritonport.analysis.values import Refusal
+from tritonport.analysis.values import Kind, Refusal
+from tritonport.convert.alignment import has_other_uses
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
-from tritonport.convert.alignment import has_other_uses
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
@@ -156,13 +156,27 @@ class ModuleWriter:
     def _write(self) -> bool:
         for kernel, analysed in self.analysed.items():
             try:
-                self.written[kernel] = FunctionWriter(self, kernel, [analysed.frame]).write()
+                writer = FunctionWriter(self, kernel, [analysed.frame])
+                self.written[kernel] = writer.write()
+                self._only_kernels(writer, analysed.frame)
             except (Refusal, Inconsistent) as problem:
                 if isinstance(problem, Inconsistent):
                     problem = Refusal("TP204", f"{kernel.name} cannot be written for all of its calls", kernel.node)
                 self._refuse(kernel, problem)
                 return False
         return True
+
+    def _only_kernels(self, writer: FunctionWriter, frame: Frame) -> None:
+        """A function that gives something back is no kernel: its callers, in other files, know what its arguments are."""
+        kernel = frame.kernel
+        gives_back = any(value.kind is not Kind.NONE for _, value in frame.returns)
+        if gives_back and writer.layouts and kernel not in self._launched():
+            raise Refusal(
+                "TP201",
+                f"{kernel.name} makes tensors for its callers, and no kernel of this file calls it",
+                kernel.node,
+                "nothing to do: a kernel that imports it gets a Gluon copy of it",
+            )
 
     def _refuse(self, kernel: Kernel, refusal: Refusal) -> None:
         line, column = self.module.position(refusal.node if refusal.node is not None else kernel.node)
