@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tritonport.verify.emulate import emulated
+from tritonport.verify.emulate import EmulationError, emulated
 
 
 @triton.jit
@@ -84,12 +84,14 @@ def histogram_kernel(x_ptr, out_ptr, n, N: tl.constexpr, BINS: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, BINS), tl.histogram(x, BINS, mask=i < n))
 
 
-def test_histogram_drops_masked_and_outlying_values():
+def test_histogram_drops_masked_values():
     x = torch.tensor([0, 1, 1, 3, 7, 7, 7, 2, 9, 0], dtype=torch.int32)
     out = torch.empty(8, dtype=torch.int32)
     with emulated():
-        histogram_kernel[(1,)](x, out, 9, N=16, BINS=8)
-    assert out.tolist() == [1, 2, 1, 1, 0, 0, 0, 3]
+        histogram_kernel[(1,)](x, out, 8, N=16, BINS=8)
+        assert out.tolist() == [1, 2, 1, 1, 0, 0, 0, 3]
+        with pytest.raises(EmulationError, match="the value 9 belongs to none of the 8 bins"):
+            histogram_kernel[(1,)](x, out, 9, N=16, BINS=8)
 
 
 @triton.jit
@@ -106,6 +108,9 @@ def test_gather():
     with emulated():
         gather_kernel[(1,)](x, index, out, M=4, N=16)
     assert torch.equal(out, x.gather(1, index.long()))
+    index[2, 5] = 16
+    with emulated(), pytest.raises(EmulationError, match=r"gather: index 16 at \(2, 5\), but axis 1 has 16 elements"):
+        gather_kernel[(1,)](x, index, out, M=4, N=16)
 
 
 def philox_4x32(seed, counter, rounds=10):

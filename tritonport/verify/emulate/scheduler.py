@@ -137,6 +137,7 @@ class Scheduler:
         for thread in threads:
             thread.start()
         try:
+            self.pause()
             result = main()
             self.wait(lambda: all(lane.done for lane in self._lanes[1:]), lambda: "the partitions do not end")
         except BaseException as error:
