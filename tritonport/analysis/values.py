@@ -71,6 +71,8 @@ class Value:
         cheap: index arithmetic that is written again per layout instead of converted.
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         volatile: a read that must happen exactly as often as the source says.
+        shared: of a descriptor's tile that stays in shared memory: whether its dots sum along its last dimension, and
+            their precision.
         result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
         inner: the shape of the focus where it is not that of the result.
         outcome: the steps from the focus to the operation's own term.
@@ -99,6 +101,7 @@ class Value:
     element: tuple[str, ...] = ()
     dot: Dot | None = None
     access: tuple[stride_kinds.Order | None, tuple[str, ...], frozenset[str]] | None = None
+    shared: tuple[bool, str] | None = None
     node: cst.CSTNode | None = None
 
     @property

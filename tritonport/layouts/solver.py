@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve, sliced
 from tritonport.layouts.unification import rearranged, unify
 
@@ -136,9 +137,10 @@ def _focus(value: Value, position: int) -> Root:
 def solve(frames: list[Frame]) -> None:
     """Give every value of one kernel and of the helpers it calls its layout term."""
     values = collect(frames)
+    mark_shared(frames, values)
     mark_expensive(values)
     for position, value in enumerate(values):
-        if needs_layout(value) and not value.cheap:
+        if needs_layout(value) and not value.cheap and value.shared is None:
             value.focus = _focus(value, position)
     _mark_chains(values)
     edges: list[Edge] = []

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.analysis.descriptors import PARAMETERS
+from tritonport.analysis.dots import DEFAULT
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
@@ -54,6 +55,9 @@ def _method(
     writer.module.entries_used.add(f"descriptor.{method}")
     if any(value is not None and value.kind is Kind.SCALAR for value in writer.values(receiver)):
         writer.module.host_descriptors.add(writer.frames[0].chain[-1].kernel)
+    value = next((found for found in values if found is not None), None)
+    if value is not None and value.shared is not None:
+        return _operand(writer, receiver, bound["offsets"], value.shared)
     arguments = [plain(writer.emit(receiver))]
     order = ("x_offsets", "y_offset", "value") if "x_offsets" in names else ("offsets", "value")
     arguments += [plain(writer.emit(bound[name])) for name in order if name in names]
@@ -62,6 +66,36 @@ def _method(
         arguments.append(layout_argument(writer, focus).with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
     call = writer.module.snippet_call(f"tma_{method}", arguments)
     return call.with_changes(args=writer.module.separated(call.args))
+
+
+def _operand(
+    writer: ExpressionWriter, receiver: cst.BaseExpression, offsets: cst.BaseExpression, shared: tuple[bool, str]
+) -> cst.BaseExpression:
+    """A tile that only dots read stays in shared memory."""
+    along_k, precision = shared
+    if precision == DEFAULT:
+        writer.module.snippets.add(DEFAULT)
+    arguments = [
+        plain(writer.emit(receiver)),
+        plain(writer.emit(offsets)),
+        plain(cst.Name(str(along_k))),
+        plain(cst.parse_expression(precision)),
+    ]
+    call = writer.module.snippet_call("tma_operand", arguments)
+    return call.with_changes(args=writer.module.separated(call.args))
+
+
+def shared_operand(writer: ExpressionWriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """An operand of a dot that stands in shared memory, `x` or `x.T`; None for one in registers."""
+    value = writer.first(node)
+    if value is None:
+        return None
+    if value.op == "permute" and value.operands[0].value.shared is not None:
+        inner = value.operands[0].node
+        assert inner is not None
+        turned = cst.Attribute(writer.emit(inner), cst.Name("permute"))
+        return cst.Call(turned, [plain(cst.parse_expression("(1, 0)"))])
+    return writer.emit(node) if value.shared is not None else None
 
 
 for _name in PARAMETERS:

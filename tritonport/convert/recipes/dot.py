@@ -12,6 +12,7 @@ from tritonport.analysis.values import Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import plain, receiver_of
+from tritonport.convert.recipes.descriptor import shared_operand
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import same
 
@@ -74,7 +75,9 @@ def written_dot(
     may_stage = default or value.dot.precision == '"tf32"'
     operands = []
     for index, name in enumerate(("input", "other")):
-        staged = writer.staged_operand(bound[name], index, focus) if may_stage else None
+        staged = shared_operand(writer, bound[name])
+        if staged is None and may_stage:
+            staged = writer.staged_operand(bound[name], index, focus)
         operands.append(plain(staged or writer.operand(bound[name], values, focus)))
     a, b = operands
     precision = plain(cst.parse_expression(value.dot.precision))

@@ -1,0 +1,58 @@
+"""Tiles of descriptors that only dots read: they stay in shared memory, where the copy engine puts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tritonport.analysis.dots import DEFAULT
+from tritonport.analysis.frame import Frame
+from tritonport.analysis.values import Operand, Value
+from tritonport.layouts.terms import Permuted
+
+
+def mark_shared(frames: Iterable[Frame], values: list[Value]) -> None:
+    """Set `shared` of such tiles: whether every dot sums along the dimension that is contiguous, and the precision."""
+    users: dict[int, list[tuple[Value, Operand]]] = {}
+    for value in values:
+        for operand in value.operands:
+            users.setdefault(id(operand.value), []).append((value, operand))
+    reads: dict[int, list[cst.CSTNode]] = {}
+    for frame in frames:
+        for node, definition in frame.reads.items():
+            reads.setdefault(id(definition.value), []).append(node)
+    for value in values:
+        if value.op == "descriptor_load" and value.rank == 2:
+            _mark(value, users, reads)
+
+
+def _mark(
+    value: Value, users: dict[int, list[tuple[Value, Operand]]], reads: dict[int, list[cst.CSTNode]]
+) -> None:
+    found: list[tuple[Value, Operand, bool]] = []
+    for user, operand in users.get(id(value), []):
+        if user.op == "permute" and operand.steps == (Permuted((1, 0)),):
+            if id(user) in reads:
+                return
+            found += [(dot, inner, True) for dot, inner in users.get(id(user), [])]
+        else:
+            found.append((user, operand, False))
+    if not found or not all(_is_operand(dot, operand) for dot, operand, _ in found):
+        return
+    allowed = {id(operand.node) for _, operand, turned in found if not turned}
+    allowed |= {id(user.operands[0].node) for user, _ in users[id(value)] if user.op == "permute"}
+    if any(id(node) not in allowed for node in reads.get(id(value), [])):
+        return
+    precisions = {dot.dot.precision for dot, _, _ in found if dot.dot is not None}
+    if len(precisions) != 1 or precisions & {DEFAULT, '"tf32"'} != precisions:
+        return
+    contiguous = all(turned == (dot.operands.index(operand) == 1) for dot, operand, turned in found)
+    value.shared = (contiguous, precisions.pop())
+
+
+def _is_operand(dot: Value, operand: Operand) -> bool:
+    return dot.dot is not None and dot.rank == 2 and dot.operands.index(operand) < 2
+
+
+__all__ = ["mark_shared"]
