@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tritonport.analysis import dims
 from tritonport.analysis.dims import Dim
+
+# How long an example takes says nothing here: it depends on what else the machine does.
+settings.register_profile("sizes", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sizes")
 
 NAMES = ("BM", "BN", "K")
 Sized = tuple[Dim, Callable[[dict[str, int]], int]]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.convert.hard_kernels import EVERY, HELPERS
 from tests.convert.helper_kernels import MORE
-from tests.convert.kernels import assert_compiles_as_well, assert_same_numbers, kernel_text
+from tests.convert.kernels import VERSION, assert_compiles_as_well, assert_same_numbers, kernel_text
 
 NAMES = [*EVERY, *MORE]
 # Products in three dimensions: small tiles are converted in the loop, the compiler converts none there.
@@ -14,6 +14,11 @@ NAMES = [*EVERY, *MORE]
 NOT_AS_WELL = {"products in three dimensions", "tiles of two orders in an if"}
 # The original itself does not compile with a helper's `None` argument.
 NOT_COMPILED = {"a helper with a pointer that may be None"}
+if VERSION == "3.6":
+    # 32 registers where the compiler needs 19.
+    NOT_AS_WELL.add("masks that are computed")
+    # The original itself does not compile: "unhashable type: 'list'".
+    NOT_COMPILED |= {"tuples in tuples", "a helper that gives back nested tuples"}
 
 
 def text_of(name: str) -> str:
