@@ -21,6 +21,7 @@ from tritonport.analysis.values import Refusal
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import children, walk
 
+_DESCRIPTOR_CALLS = ("make_tensor_descriptor", "load_tensor_descriptor", "store_tensor_descriptor")
 LOAD = ("pointer", "mask", "other", "boundary_check", "padding_option", "cache_modifier", "eviction_policy", "volatile")
 STORE = ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy")
 Part = tuple[str, int]
@@ -40,7 +41,8 @@ class Definition:
     """One value of a block pointer: `make`, `advance`, `copy` of another name, or a `parameter` of a helper.
 
     `parts` holds source text; an advance lists the amounts of the offsets that it moves. `sources` are the definitions that an
-    advance or a copy starts from.
+    advance or a copy starts from. `padding` is that of a tensor descriptor, which is followed like a block pointer at offset 0
+    where the target has no copy engine; None for block pointers.
     """
 
     how: str
@@ -50,6 +52,7 @@ class Definition:
     parts: dict[Part, str] = field(default_factory=dict)
     sources: frozenset["Definition"] = frozenset()
     name: str = ""
+    padding: str | None = None
 
 
 @dataclass(eq=False)
@@ -66,10 +69,14 @@ class Use:
 
 
 class Reader:
-    """Follows the block pointers of one function. `given` are the parameters that are block pointers, with their ranks."""
+    """Follows the block pointers of one function. `given` are the parameters that are block pointers, with their ranks.
 
-    def __init__(self, module: SourceModule, kernel: Kernel, given: dict[str, int]) -> None:
+    `descriptors`: follow the tensor descriptors that the function makes, too.
+    """
+
+    def __init__(self, module: SourceModule, kernel: Kernel, given: dict[str, int], descriptors: bool = False) -> None:
         self.module = module
+        self.descriptors = descriptors
         self.kernel = kernel
         self.environment: dict[str, frozenset[Definition]] = {}
         self.definitions: dict[cst.CSTNode, Definition] = {}
@@ -199,6 +206,7 @@ class Reader:
                 rank = next(iter(found)).rank
                 copy = self.definitions[value] = Definition("copy", self._place, value, rank, name=target.value)
             copy.sources |= found
+            copy.padding = next(iter(found)).padding
             found = frozenset([copy])
         for definition in found:
             definition.name = target.value
@@ -216,8 +224,8 @@ class Reader:
         if not isinstance(node, cst.Call):
             return None
         operation = self.operation(node)
-        if operation == "make_block_ptr":
-            return frozenset([self._make(node)])
+        if operation in ("make_block_ptr", "make_tensor_descriptor"):
+            return frozenset([self._make(node, operation)])
         if operation == "advance":
             return self._advance(node)
         return None
@@ -228,24 +236,30 @@ class Reader:
             head, _, last = name.rpartition(".")
             if head.startswith("triton.language") and last in ("make_block_ptr", "advance", "load", "store"):
                 return last
+            if self.descriptors and head.startswith("triton.language") and last in _DESCRIPTOR_CALLS:
+                return last
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "advance":
             return "advance" if self.block(node.func.value) is not None else None
         return None
 
-    def _make(self, node: cst.Call) -> Definition:
+    def _make(self, node: cst.Call, operation: str) -> Definition:
         if node in self.definitions:
             return self.definitions[node]
-        bound, _ = bind("tl.make_block_ptr", node.args, None, node)
+        bound, _ = bind(f"tl.{operation}", node.args, None, node)
         rows = {}
+        is_descriptor = operation == "make_tensor_descriptor"
         for kind, name in (("shape", "shape"), ("stride", "strides"), ("offset", "offsets"), ("block", "block_shape")):
+            if is_descriptor and kind == "offset":
+                rows[kind] = ["0"] * len(rows["shape"])
+                continue
             if name not in bound:
-                raise Refusal("TP105", f"make_block_ptr is called without {name}", node)
+                raise Refusal("TP105", f"{operation} is called without {name}", node)
             rows[kind] = self._items(bound[name], name)
         if "base" not in bound:
-            raise Refusal("TP105", "make_block_ptr is called without base", node)
+            raise Refusal("TP105", f"{operation} is called without base", node)
         ranks = {len(items) for items in rows.values()}
         if len(ranks) != 1:
-            raise Refusal("TP203", "shape, strides, offsets and block_shape of make_block_ptr differ in length", node)
+            raise Refusal("TP203", "shape, strides, offsets and block_shape of a block pointer differ in length", node)
         parts: dict[Part, str] = {("base", 0): self.text(bound["base"])}
         for kind, items in rows.items():
             for dim, item in enumerate(items):
@@ -253,6 +267,8 @@ class Reader:
         for argument in node.args:
             self._expressions(argument.value)
         made = self.definitions[node] = Definition("make", self._place, node, ranks.pop(), parts)
+        if is_descriptor:
+            made.padding = self._padding(bound.get("padding_option"), node) or "zero"
         return made
 
     def _advance(self, node: cst.Call) -> frozenset[Definition]:
@@ -316,6 +332,8 @@ class Reader:
         known.definitions |= use.definitions
 
     def _call(self, node: cst.Call) -> None:
+        if self.descriptors and self._descriptor_method(node):
+            return
         operation = self.operation(node)
         if operation in ("load", "store"):
             names = LOAD if operation == "load" else STORE
@@ -328,7 +346,7 @@ class Reader:
                     if name in ("value", "cache_modifier", "eviction_policy", "volatile"):
                         self._expressions(value)
                 return
-        elif operation in ("make_block_ptr", "advance"):
+        elif operation in ("make_block_ptr", "make_tensor_descriptor", "advance"):
             raise Refusal("TP110", f"the block pointer {self.code(node)} is used where it cannot be followed", node)
         callee = helper_of(self.module, self.kernel, node)
         self._expressions(node.func)
@@ -344,6 +362,8 @@ class Reader:
             if found is None:
                 self._expressions(argument.value)
                 continue
+            if any(made.padding is not None for made in found):
+                raise Refusal("TP401", f"the descriptor {self.code(argument.value)}, passed on, needs the copy engine", node)
             if callee is None or not name or argument.star:
                 raise Refusal(
                     "TP110", f"the block pointer {self.code(argument.value)} is passed to {self.code(node.func)}", node
@@ -361,11 +381,52 @@ class Reader:
                 )
         rank = next(iter(found)).rank
         checked = self._checked(arguments.get("boundary_check"), rank, node)
-        padding = arguments.get("padding_option")
-        text = self._constant(padding) if padding is not None else ""
+        padding = self._padding(arguments.get("padding_option"), node)
+        self._use(node, Use(operation, node, self._place, found, checked, padding))
+
+    def _padding(self, node: cst.BaseExpression | None, call: cst.Call) -> str:
+        text = self._constant(node) if node is not None else ""
         if not isinstance(text, str) or text not in ("", "zero", "nan"):
-            raise Refusal("TP201", f"padding_option= of {self.code(node.func)} is not a constant of this file", node)
-        self._use(node, Use(operation, node, self._place, found, checked, text))
+            raise Refusal("TP201", f"padding_option= of {self.code(call.func)} is not a constant of this file", call)
+        return text
+
+    def _descriptor_method(self, node: cst.Call) -> bool:
+        """`desc.load(offsets)` and `desc.store(offsets, value)`, also as functions: accesses at those offsets, all checked."""
+        operation = self.operation(node) or ""
+        given = list(node.args)
+        if operation in ("load_tensor_descriptor", "store_tensor_descriptor"):
+            method = operation.partition("_")[0]
+            names: tuple[str, ...] = ("desc", "offsets", "value")
+        elif isinstance(node.func, cst.Attribute) and self.block(node.func.value) is not None:
+            method, names = node.func.attr.value, ("offsets", "value")
+        else:
+            return False
+        arguments = _arguments(node, names)
+        receiver = arguments.get("desc") if "desc" in names else cst.ensure_type(node.func, cst.Attribute).value
+        found = self.block(receiver) if receiver is not None else None
+        if found is None:
+            return False
+        paddings = {made.padding for made in found}
+        if method not in ("load", "store") or None in paddings or len(paddings) != 1:
+            raise Refusal("TP401", f"{self.code(node.func)} needs the copy engine of sm_90", node)
+        offsets = arguments.get("offsets")
+        if offsets is None or (method == "store" and "value" not in arguments):
+            raise Refusal("TP105", f"{self.code(node.func)} is called without {'value' if offsets else 'offsets'}", node)
+        rank = next(iter(found)).rank
+        if offsets not in self.definitions:
+            amounts = self._items(offsets, "offsets")
+            if len(amounts) != rank:
+                raise Refusal("TP203", f"{len(amounts)} offsets of a descriptor with {rank} dimensions", node)
+            parts: dict[Part, str] = {("offset", dim): amount for dim, amount in enumerate(amounts) if amount != "0"}
+            self.definitions[offsets] = Definition("advance", self._place, offsets, rank, parts)
+        made = self.definitions[offsets]
+        made.sources |= found
+        padding = paddings.pop() if method == "load" else ""
+        self._use(node, Use(method, node, self._place, frozenset([made]), tuple(range(rank)), padding or ""))
+        for argument in given:
+            if argument.value is not receiver:
+                self._expressions(argument.value)
+        return True
 
     def _checked(self, node: cst.BaseExpression | None, rank: int, call: cst.Call) -> tuple[int, ...]:
         if node is None:

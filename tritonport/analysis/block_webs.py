@@ -17,7 +17,7 @@ from tritonport.source.walk import walk
 if TYPE_CHECKING:
     from tritonport.analysis.expressions import Expressions
 
-_SUFFIX = re.compile(r"_?(block_?ptrs?|blk_?ptrs?|bptrs?|block_pointers?)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"_?(block_?ptrs?|blk_?ptrs?|bptrs?|block_pointers?|desc|descriptor)$", re.IGNORECASE)
 
 
 @dataclass(eq=False)
@@ -125,7 +125,9 @@ class Webs:
         if source is not None:
             text = source.reference(part)
             amount = made.parts.get(part)
-            return text if amount is None else f"{text} + {grouped(amount)}"
+            if amount is None or text == "0":
+                return text if amount is None else amount
+            return f"{text} + {grouped(amount)}"
         return made.parts.get(part) if made.how == "make" else None
 
     def moves(self, made: Definition, part: Part) -> str | None:

@@ -66,7 +66,7 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
 
 def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion:
     """One file, or one string of a file that is a module of its own."""
-    module = without_block_pointers(SourceModule(text, path, shared_project()))
+    module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
     writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
     output = rewrite(writer)

@@ -24,6 +24,7 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import replaced, walk
 
 LINE = 120
+_COPY_ENGINE = 90
 _PADDING = {"zero": "0", "nan": 'float("nan")'}
 
 
@@ -35,15 +36,19 @@ def left(
     raise Refusal("TP110", f"{writer.module.module.tree.code_for_node(node)} cannot be followed", node)
 
 
-def without_block_pointers(module: SourceModule) -> SourceModule:
+def without_block_pointers(module: SourceModule, target: str = "sm_90") -> SourceModule:
     """The file with the block pointers of its Triton kernels written out; the module itself where it has none.
+
+    For a target without a copy engine tensor descriptors that a kernel makes are written out too, as Triton's own lowering
+    does (`RewriteTensorDescriptorToPointer`).
 
     A function in which a block pointer cannot be followed stays as it is, and `refused` of the result says why.
     """
-    if "make_block_ptr" not in module.text:
+    descriptors = "make_tensor_descriptor" in module.text and int("".join(filter(str.isdigit, target)) or 0) < _COPY_ENGINE
+    if "make_block_ptr" not in module.text and not descriptors:
         return module
     kernels = [kernel for kernel in module.kernels if kernel.language == "triton"]
-    found = _Functions(module, kernels)
+    found = _Functions(module, kernels, descriptors)
     if not found.written and not found.refused:
         return module
     return module.with_functions(
@@ -56,8 +61,9 @@ def without_block_pointers(module: SourceModule) -> SourceModule:
 class _Functions:
     """All functions of a file: who takes block pointers, and what is written for each."""
 
-    def __init__(self, module: SourceModule, kernels: list[Kernel]) -> None:
+    def __init__(self, module: SourceModule, kernels: list[Kernel], descriptors: bool) -> None:
         self.module = module
+        self.descriptors = descriptors
         self.kernels = kernels
         self.refused: dict[Kernel, Refusal] = {}
         self.readers: dict[Kernel, Reader] = {}
@@ -111,8 +117,8 @@ class _Functions:
 
     def _read_one(self, kernel: Kernel) -> None:
         text = self.module.tree.code_for_node(kernel.node.body)
-        if "block_ptr" in text or kernel in self.given:
-            self.readers[kernel] = Reader(self.module, kernel, self.given.get(kernel, {}))
+        if "block_ptr" in text or kernel in self.given or (self.descriptors and "tensor_descriptor" in text):
+            self.readers[kernel] = Reader(self.module, kernel, self.given.get(kernel, {}), self.descriptors)
 
     def _callee(self, kernel: Kernel, use: Use) -> Kernel | None:
         if use.how != "argument" or not isinstance(use.node, cst.Call):
@@ -546,7 +552,9 @@ class _Writer:
             use = self.reader.uses.get(item)
             if use is not None and use.how == "type":
                 pointer = cst.parse_expression(self._element_pointer(self._web(use)))
-                swaps[item] = cst.Attribute(pointer, cst.Name("dtype"))
+                element = cst.Attribute(pointer, cst.Name("dtype"))
+                is_descriptor = any(made.padding is not None for made in use.definitions)
+                swaps[item] = cst.Attribute(element, cst.Name("element_ty")) if is_descriptor else element
             elif use is not None and isinstance(item, cst.Call):
                 swaps[item] = self._access(use, item, swaps, named)
             elif isinstance(item, cst.Call) and any(argument in self.reader.uses for argument in item.args):
@@ -569,7 +577,7 @@ class _Writer:
         web = self._web(use)
         pointer = self._pointer_name(web) if named else self._pointer(web)
         args = [cst.Arg(cst.parse_expression(pointer))]
-        names = LOAD if use.how == "load" else STORE
+        names = self._names(use, node)
         given = [(_parameter(argument, index, names), argument.value) for index, argument in enumerate(node.args)]
         args += [cst.Arg(replaced(value, swaps)) for name, value in given if name == "value"]
         if use.checked:
@@ -582,7 +590,14 @@ class _Writer:
                 args.append(_keyword(name, replaced(value, swaps)))
         space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         args = [*(argument.with_changes(comma=space) for argument in args[:-1]), args[-1]]
-        return node.with_changes(args=args, whitespace_before_args=cst.SimpleWhitespace(""))
+        function = cst.parse_expression(f"{self.tl}.{use.how}") if names[0] in ("offsets", "desc") else node.func
+        return node.with_changes(func=function, args=args, whitespace_before_args=cst.SimpleWhitespace(""))
+
+    def _names(self, use: Use, node: cst.Call) -> Sequence[str]:
+        """The parameters of the call that an access is spelled as."""
+        if not any(source.padding is not None for made in use.definitions for source in made.sources):
+            return LOAD if use.how == "load" else STORE
+        return ("desc", "offsets", "value") if self.reader.operation(node) is not None else ("offsets", "value")
 
     def _helper_call(self, node: cst.Call, swaps: dict[cst.CSTNode, cst.CSTNode]) -> cst.Call:
         callee = helper_of(self.module, self.kernel, node)
