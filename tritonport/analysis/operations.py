@@ -179,6 +179,8 @@ def _memory(interpreter: Expressions, call: Call, op: str, names: tuple[str, ...
     if not pointer.is_tensor:
         raise Refusal("TP203", f"{call.entry.name} of a block through a scalar pointer", call.node)
     shape = broadcast([value.shape for value in tensors])
+    for value in tensors:
+        interpreter.descriptors.meet(value.shape, shape)
     made = tensor(
         call,
         interpreter,
