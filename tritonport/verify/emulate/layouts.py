@@ -116,6 +116,11 @@ class LayoutInference:
         ty = gl.distributed_type(gl.float32, list(shape), target).to_ir(self._builder)
         return bool(self._builder.is_convert_layout_trivial(ty, value))
 
+    def bank_conflicts(self, registers: Any, shared: Any, shape: Any, bits: int) -> Any:
+        """The bank conflicts of a shared memory access, as the compiler counts them."""
+        builder = self._builder
+        return builder.get_shared_bank_conflicts(registers._to_ir(builder), shared._to_ir(builder), list(shape), bits)
+
     def linear(self, layout: Any, shape: Any) -> Any:
         return self._builder.to_linear_layout(layout._to_ir(self._builder), list(shape))
 
@@ -310,6 +315,9 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
 
     def is_convert_layout_trivial(self, ir_type: BlockType, operand: Value) -> bool:
         return bool(self.inference.is_trivial(operand.layout, ir_type.layout, operand.data.shape))
+
+    def get_shared_bank_conflicts(self, registers: Any, shared: Any, shape: Any, bits: int) -> Any:
+        return self.inference.bank_conflicts(registers, shared, shape, bits)
 
     def to_linear_layout(self, layout: Any, shape: Any) -> Any:
         return self.inference.linear(layout, shape)

@@ -86,7 +86,7 @@ class Buffer:
 
     def note(self, label: str, what: str, place: Place) -> None:
         """Add to the history that error messages show."""
-        event = f"line {place.line}: {what} {label}"
+        event = f"line {place.line}: {what} {label}".rstrip()
         if not self.events or self.events[-1] != event:
             self.events.append(event)
 

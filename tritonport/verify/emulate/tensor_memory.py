@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import triton.experimental.gluon.language as gl
+from triton._C.libtriton import ir
+
 from tritonport.verify.emulate.agents import Partition
 from tritonport.verify.emulate.barriers import Barrier, is_true
 from tritonport.verify.emulate.errors import Fault, Unsupported
@@ -15,6 +19,14 @@ from tritonport.verify.emulate.tensor_cores import as_value, check_product
 from tritonport.verify.emulate.values import Value
 
 _QUEUE = "tcgen05"
+_PACKED = {
+    "add": "create_fadd",
+    "sub": "create_fsub",
+    "mul": "create_fmul",
+    "fma": "create_fma",
+    "min": "create_minnumf",
+    "max": "create_maxnumf",
+}
 
 
 class TensorMemoryOps:
@@ -50,10 +62,19 @@ class TensorMemoryOps:
         return memory
 
     def create_tmem_load(self, ir_type: Any, memory: Memory, *reduction: Any) -> Any:
-        if reduction and reduction[0] is not None:
-            raise Unsupported("loads of tensor memory with a reduction are not emulated")
         self.read_generic(memory, "the load")
-        return Value(memory.data.copy(), memory.dtype, ir_type.layout)
+        loaded = Value(memory.data.copy(), memory.dtype, ir_type.layout)
+        if not reduction or reduction[0] is None:
+            return loaded
+        kind, absolute, propagate_nan = reduction
+        values = np.abs(loaded.data) if absolute else loaded.data
+        spread = propagate_nan == ir.PROPAGATE_NAN.ALL
+        if "MIN" in str(kind).upper():
+            reduced = (np.minimum if spread else np.fmin).reduce(values, axis=1)
+        else:
+            reduced = (np.maximum if spread else np.fmax).reduce(values, axis=1)
+        layout = gl.SliceLayout(1, ir_type.layout)
+        return loaded, Value(np.asarray(reduced), memory.dtype, layout), layout
 
     def create_tmem_store(self, memory: Memory, value: Value, predicate: Value) -> None:
         if is_true(predicate):
@@ -67,6 +88,14 @@ class TensorMemoryOps:
             raise Fault(f"a slice of {list(ir_type.shape)} from {start} does not lie inside {memory.name}")
         label = f"{memory.label}[{start}:{start + ir_type.shape[dim]}]"
         return memory.view(data, memory.written[tuple(where)], ir_type.layout, label)
+
+    # Packed arithmetic: two lanes an instruction, each as the scalar operation.
+
+    def create_packed_arith(self, ir_type: Any, operation: str, operands: list[Value]) -> Value:
+        if any(operand.dtype != ir_type.scalar for operand in operands):
+            raise Unsupported(f"packed {operation} of operands of different types is not emulated")
+        result: Value = getattr(self, _PACKED[operation])(*operands)
+        return result
 
     # Asynchronous work.
 
