@@ -16,7 +16,7 @@ import libcst as cst
 from tritonport.analysis import strides as stride_kinds
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
-from tritonport.layouts.terms import Dot, Root, Step, Term, sliced
+from tritonport.layouts.terms import Dot, Root, Slice, Step, Term
 
 
 class Kind(Enum):
@@ -116,7 +116,7 @@ class Value:
     def term(self) -> Term:
         """The layout term of an operation's result; only after the solver gave it a focus."""
         assert self.focus is not None, f"{self.op} has no layout term"
-        term: Term = self.focus if self.result_axis is None else sliced(self.result_axis, self.focus)
+        term: Term = self.focus if self.result_axis is None else Slice(self.result_axis, self.focus)
         for step in self.outcome:
             term = step.apply(term)
         return term

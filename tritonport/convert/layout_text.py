@@ -80,6 +80,11 @@ def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[st
     return list(found)
 
 
+def _joined(root: Root, pointer: str) -> int:
+    """How many elements behind a pointer stand where the layout has one."""
+    return min(access.joined for access in root.accesses if pointer in access.pointers)
+
+
 def _dot_layout(
     root: Root, dot: Dot, shape: str, integers: set[str], parameters: set[str], gl: str, used: set[str]
 ) -> str:
@@ -122,12 +127,18 @@ def definitions(
     if pointers:
         dtypes = [re.sub(r"^gl\.", f"{gl}.", pointer) if is_dtype(pointer) else "" for pointer in pointers]
         if len(pointers) == 1 and dtypes[0]:
-            bits = f"{dtypes[0]}.primitive_bitwidth"
+            groups = {_joined(root, pointers[0]): f"{dtypes[0]}.primitive_bitwidth"}
         else:
             used.add("element_bits")
             # A pointer that was cast has no name at the head of the kernel: its type stands for it.
             typed = [f"{gl}.pointer_type({dtype})" if dtype else p for p, dtype in zip(pointers, dtypes, strict=True)]
-            bits = f"element_bits({', '.join(typed)})"
+            factors = [_joined(root, pointer) for pointer in pointers]
+            groups = {
+                factor: f"element_bits({', '.join(t for t, own in zip(typed, factors, strict=True) if own == factor)})"
+                for factor in dict.fromkeys(factors)
+            }
+        texts = [text if factor == 1 else f"{factor} * {text}" for factor, text in groups.items()]
+        bits = texts[0] if len(texts) == 1 else f"min({', '.join(texts)})"
         unit = bits_condition(root, used)
         aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
         both = [f"({part})" if " or " in part and unit and aligned else part for part in (unit, aligned) if part]
@@ -143,7 +154,7 @@ def definitions(
         lines.append((order_name, order))
         order = order_name
     text = f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
-    if condition or (len(name) + len(text) > width and bits.startswith("element_bits")):
+    if condition or (len(name) + len(text) > width and not bits.isdigit()):
         bits_name = names.fresh(f"{prefix}bits")
         lines.append((bits_name, bits))
         text = f"coalesced([{shape}], {bits_name}, {order}, {gl}.num_warps())"

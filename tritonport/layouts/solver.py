@@ -20,7 +20,7 @@ from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.shared_tiles import mark_shared
-from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve, sliced
+from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve
 from tritonport.layouts.unification import rearranged, unify
 
 
@@ -41,7 +41,7 @@ class Edge:
 def wrap(path: tuple[int, ...], term: Term) -> Term:
     """The layout an operand needs so that adding `path`'s axes gives `term`."""
     for axis in reversed(path):
-        term = sliced(axis, term)
+        term = Slice(axis, term)
     return term
 
 

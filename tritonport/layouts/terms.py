@@ -92,12 +92,16 @@ Term = Root | Slice | Permute | Reshape | Join
 
 @dataclass(frozen=True)
 class Access:
-    """One global-memory access that a layout has to serve."""
+    """One global-memory access that a layout has to serve.
+
+    `joined` of its elements stand where the layout has one: it moves what is joined from tensors of the layout.
+    """
 
     pointers: tuple[str, ...]
     order: Order
     position: int
     multiples: frozenset[str] = frozenset()
+    joined: int = 1
 
 
 # -- steps: from the layout of a tensor to that of what an operation makes of it
@@ -154,12 +158,6 @@ def reshape(source: tuple[Dim, ...], shape: tuple[Dim, ...], term: Term) -> Term
     return term if tails[:2] == tails[2:] else Reshape(source, shape, term, tails)
 
 
-def sliced(axis: int, term: Term) -> Term:
-    """The term without a dimension. Both halves of a join have the layout that was joined."""
-    term = resolve(term)
-    return resolve(term.parent) if isinstance(term, Join) and axis == rank(term.parent) else Slice(axis, term)
-
-
 def rank(term: Term) -> int:
     term = resolve(term)
     if isinstance(term, Root):
@@ -199,7 +197,7 @@ def normal(term: Term) -> Term:
     if isinstance(term, Root):
         return term
     if isinstance(term, Slice):
-        return sliced(term.axis, normal(term.parent))
+        return Slice(term.axis, normal(term.parent))
     if isinstance(term, Permute):
         return permute(term.order, normal(term.parent))
     if isinstance(term, Reshape):

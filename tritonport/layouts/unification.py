@@ -158,7 +158,8 @@ def _bind(root: Root, term: Term) -> None:
         parts = list(_parts(term))
         source.shape = _join_shapes(source.shape, _needed(parts))
         if not any(isinstance(part, Slice) for part in parts):
-            _serve(source, root, not any(isinstance(part, Permute) for part in parts))
+            joins = sum(isinstance(part, Join) for part in parts)
+            _serve(source, root, not any(isinstance(part, Permute) for part in parts), 2**joins)
     root.bound = term
 
 
@@ -181,12 +182,16 @@ def _parts(term: Term) -> Iterator[Term]:
         term = normal(term.parent)
 
 
-def _serve(source: Root, root: Root, in_order: bool) -> None:
-    """The accesses of a root that became a reshape of another one: they go on along the last dimension of that."""
+def _serve(source: Root, root: Root, in_order: bool, joined: int) -> None:
+    """The accesses of a root that became a reshape of another one: they go on along the last dimension of that.
+
+    joined: elements of the root that stand where the other has one, if it lies in order.
+    """
     order = Order(row_major(source.rank))
     for access in root.accesses:
         if access.order.contiguous:
-            source.accesses.append(replace(access, order=order))
+            factor = joined if in_order else 1
+            source.accesses.append(replace(access, order=order, joined=access.joined * factor))
     if in_order and source.order is None and source.dot is None and root.order is not None and root.order.contiguous:
         source.order = order
 
