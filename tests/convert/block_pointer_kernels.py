@@ -19,7 +19,7 @@ def reverse_sum(x, y, T, D, BT: tl.constexpr, BD: tl.constexpr):
     # The last strip first.
     p_x = tl.make_block_ptr(x, (T, D), (D, 1), (T - BT, 0), (BT, BD), (1, 0))
     acc = tl.zeros([BT, BD], dtype=tl.float32)
-    for i in range(0, tl.cdiv(T, BT)):
+    for _ in range(tl.cdiv(T, BT)):
         acc = acc * 0.5 + tl.load(p_x, boundary_check=(1,), padding_option="zero").to(tl.float32)
         p_x = tl.advance(p_x, (-BT, 0))
     p_y = tl.make_block_ptr(y, (BT, D), (D, 1), (0, 0), (BT, BD), (1, 0))
@@ -34,7 +34,7 @@ def two_layouts(x, y, T, D, ROWS: tl.constexpr, BT: tl.constexpr, BD: tl.constex
     else:
         p_x = tl.make_block_ptr(x, (T, D), (1, T), (0, 0), (BT, BD), (0, 1))
     p_y = tl.make_block_ptr(y, (T, D), (D, 1), (0, 0), (BT, BD), (1, 0))
-    for _ in range(0, tl.cdiv(D, BD)):
+    for _ in range(tl.cdiv(D, BD)):
         b = tl.load(p_x, boundary_check=(0, 1))
         tl.store(p_y, b + 1, boundary_check=(0, 1))
         p_x = p_x.advance((0, BD))
@@ -45,7 +45,7 @@ def two_layouts(x, y, T, D, ROWS: tl.constexpr, BT: tl.constexpr, BD: tl.constex
 def remade_in_loop(x, y, T, D, BT: tl.constexpr, BD: tl.constexpr):
     o = 0
     p_x = tl.make_block_ptr(x, (T,), (1,), (o,), (BT,), (0,))
-    for i in range(0, tl.cdiv(T, BT)):
+    for _ in range(tl.cdiv(T, BT)):
         b_x = tl.load(p_x, boundary_check=(0,), padding_option="nan")
         p_y = tl.make_block_ptr(y, (T,), (1,), (o,), (BT,), (0,))
         tl.store(p_y, b_x, boundary_check=(0,))
@@ -73,7 +73,7 @@ def cube(x, y, A, B, C, BA: tl.constexpr, BB: tl.constexpr, BC: tl.constexpr):
     p_x = tl.make_block_ptr(x, (A, B, C), (B * C, C, 1), (0, 0, 0), (BA, BB, BC), (2, 1, 0))
     p_y = tl.make_block_ptr(y, (A, B), (B, 1), (0, 0), (BA, BB), (1, 0))
     acc = tl.zeros([BA, BB], dtype=tl.float32)
-    for _ in range(0, tl.cdiv(C, BC)):
+    for _ in range(tl.cdiv(C, BC)):
         acc += tl.sum(tl.load(p_x, boundary_check=(0, 1, 2), padding_option="zero"), axis=2)
         p_x = tl.advance(p_x, [0, 0, BC])
     tl.store(p_y, acc, boundary_check=(0, 1))
@@ -85,7 +85,7 @@ def ahead(x, y, T, BT: tl.constexpr):
     p = tl.make_block_ptr(x, (T,), (1,), (0,), (BT,), (0,))
     q = tl.advance(p, (BT,))
     p_y = tl.make_block_ptr(y, (T,), (1,), (0,), (BT,), (0,))
-    for _ in range(0, tl.cdiv(T, BT)):
+    for _ in range(tl.cdiv(T, BT)):
         now = tl.load(p, boundary_check=(0,), padding_option="zero")
         after = tl.load(q, boundary_check=(0,), padding_option="zero")
         tl.store(p_y, now - after, boundary_check=(0,))
@@ -128,8 +128,11 @@ def captured(x, y, T, D, BT: tl.constexpr, BD: tl.constexpr):
     n = 1
     start = 5
     base = y
-    tl.store(tl.make_block_ptr(base, (T, D), (D, 1), (0, 0), (BT, BD), (1, 0)), tl.load(p_x, boundary_check=(0, 1)) + n,
-             boundary_check=(0, 1))
+    tl.store(
+        tl.make_block_ptr(base, (T, D), (D, 1), (0, 0), (BT, BD), (1, 0)),
+        tl.load(p_x, boundary_check=(0, 1)) + n,
+        boundary_check=(0, 1),
+    )
 
 
 @triton.jit

@@ -98,8 +98,8 @@ def test_host_descriptors_get_a_layout_and_keep_their_fields() -> None:
     assert "triton.tools.tensor_descriptor" not in text
     assert "TensorDescriptor.from_tensor(a, [64, 32], descriptor_layout(a, [64, 32]))" in text
     assert (
-        'TensorDescriptor.from_tensor(tensor=b, block_shape=[32, 32], layout=descriptor_layout(b, [32, 32]), padding="zero")'
-        in text
+        "TensorDescriptor.from_tensor(tensor=b, block_shape=[32, 32], "
+        'layout=descriptor_layout(b, [32, 32]), padding="zero")' in text
     )
     assert "TensorDescriptor(c, c.shape, c.stride(), [1, 1], descriptor_layout(c, [1, 1]))" in text
     assert (
@@ -165,10 +165,7 @@ def test_atomics(load: Load, method: str) -> None:
 
 
 def test_gather_and_scatter_are_for_blackwell(load: Load) -> None:
-    body = (
-        "rows = tl.load(i + tl.arange(0, 32))\n"
-        "d.scatter(s.gather(rows, 0), rows, 0)"
-    )
+    body = "rows = tl.load(i + tl.arange(0, 32))\nd.scatter(s.gather(rows, 0), rows, 0)"
     tile = "tensordesc<fp16[1,64]>"
     _, port = compiled(load, body, dict(s=tile, d=tile, i="*i32"), "sm_100", "s, d, i")
     assert "tile::gather4" in (port.ptx or "") and "tile::scatter4" in (port.ptx or "")
@@ -178,7 +175,12 @@ def test_gather_and_scatter_are_for_blackwell(load: Load) -> None:
     ("body", "target", "version", "message"),
     [
         ("d.store([0, 0], s.load([0, 0]))", "sm_80", "3.9", "needs the copy engine of sm_90, and the target is sm_80"),
-        ("d.scatter(s.gather(tl.arange(0, 32), 0), tl.arange(0, 32), 0)", "sm_90", "3.9", "needs the copy engine of sm_100"),
+        (
+            "d.scatter(s.gather(tl.arange(0, 32), 0), tl.arange(0, 32), 0)",
+            "sm_90",
+            "3.9",
+            "needs the copy engine of sm_100",
+        ),
         ("d.atomic_add([0, 0], s.load([0, 0]))", "sm_90", "3.7", "Gluon of 3.7 has no descriptor atomics"),
         (
             "t = tl.make_tensor_descriptor(s, [8, 8], [8, 1], [8, 8])\nt.atomic_add([0, 0], t.load([0, 0]))",

@@ -154,8 +154,9 @@ def test_recipes_and_rows_name_each_other() -> None:
     load_recipes()
     for row in load_api().values():
         if row.recipe is not None:
-            assert RECIPES[row.short if row.name.startswith("tl.") else row.name].__module__ == f"tritonport.convert.recipes.{row.recipe}", row.name
-    assert {name for name in RECIPES if f"tl.{name}" not in load_api()} == set()
+            registered = RECIPES[row.name.removeprefix("tl.")]
+            assert registered.__module__ == f"tritonport.convert.recipes.{row.recipe}", row.name
+    assert {name for name in RECIPES if not {f"tl.{name}", name} & load_api().keys()} == set()
 
 
 def test_targets_by_version() -> None:

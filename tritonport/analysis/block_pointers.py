@@ -1,11 +1,12 @@
 """Block pointers: where they are made, moved and used in a function.
 
-`tl.make_block_ptr` and `tl.advance` are gone since Triton 3.8, so they are written out as what they stand for: a base, a shape,
-strides, offsets. This module follows them through the assignments, loops and branches of one function and decides, part by part,
-what a use can name directly and what has to be kept in a variable of its own.
+`tl.make_block_ptr` and `tl.advance` are gone since Triton 3.8, so they are written out as what they stand for: a
+base, a shape, strides, offsets. This module follows them through the assignments, loops and branches of one function
+and decides, part by part, what a use can name directly and what has to be kept in a variable of its own.
 
-Definitions that meet at a use form a web, which has one set of variables. A part of a web is *inline* where every definition
-spells it the same way and nothing it names can change before it is used; `Web.variables` holds the names of the others.
+Definitions that meet at a use form a web, which has one set of variables. A part of a web is *inline* where every
+definition spells it the same way and nothing it names can change before it is used; `Web.variables` holds the names
+of the others.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class Place:
 class Definition:
     """One value of a block pointer: `make`, `advance`, `copy` of another name, or a `parameter` of a helper.
 
-    `parts` holds source text; an advance lists the amounts of the offsets that it moves. `sources` are the definitions that an
-    advance or a copy starts from. `padding` is that of a tensor descriptor, which is followed like a block pointer at offset 0
-    where the target has no copy engine; None for block pointers.
+    `parts` holds source text; an advance lists the amounts of the offsets that it moves. `sources` are the
+    definitions that an advance or a copy starts from. `padding` is that of a tensor descriptor, which is followed
+    like a block pointer at offset 0 where the target has no copy engine; None for block pointers.
     """
 
     how: str
@@ -50,7 +51,7 @@ class Definition:
     node: cst.CSTNode
     rank: int
     parts: dict[Part, str] = field(default_factory=dict)
-    sources: frozenset["Definition"] = frozenset()
+    sources: frozenset[Definition] = frozenset()
     name: str = ""
     padding: str | None = None
 
@@ -246,7 +247,7 @@ class Reader:
         if node in self.definitions:
             return self.definitions[node]
         bound, _ = bind(f"tl.{operation}", node.args, None, node)
-        rows = {}
+        rows: dict[str, list[str]] = {}
         is_descriptor = operation == "make_tensor_descriptor"
         for kind, name in (("shape", "shape"), ("stride", "strides"), ("offset", "offsets"), ("block", "block_shape")):
             if is_descriptor and kind == "offset":
@@ -363,7 +364,9 @@ class Reader:
                 self._expressions(argument.value)
                 continue
             if any(made.padding is not None for made in found):
-                raise Refusal("TP401", f"the descriptor {self.code(argument.value)}, passed on, needs the copy engine", node)
+                raise Refusal(
+                    "TP401", f"the descriptor {self.code(argument.value)}, passed on, needs the copy engine", node
+                )
             if callee is None or not name or argument.star:
                 raise Refusal(
                     "TP110", f"the block pointer {self.code(argument.value)} is passed to {self.code(node.func)}", node
@@ -391,7 +394,8 @@ class Reader:
         return text
 
     def _descriptor_method(self, node: cst.Call) -> bool:
-        """`desc.load(offsets)` and `desc.store(offsets, value)`, also as functions: accesses at those offsets, all checked."""
+        """`desc.load(offsets)` and `desc.store(offsets, value)`, also as functions: accesses at those offsets, all
+        checked."""
         operation = self.operation(node) or ""
         given = list(node.args)
         if operation in ("load_tensor_descriptor", "store_tensor_descriptor"):
@@ -411,7 +415,9 @@ class Reader:
             raise Refusal("TP401", f"{self.code(node.func)} needs the copy engine of sm_90", node)
         offsets = arguments.get("offsets")
         if offsets is None or (method == "store" and "value" not in arguments):
-            raise Refusal("TP105", f"{self.code(node.func)} is called without {'value' if offsets else 'offsets'}", node)
+            raise Refusal(
+                "TP105", f"{self.code(node.func)} is called without {'value' if offsets else 'offsets'}", node
+            )
         rank = next(iter(found)).rank
         if offsets not in self.definitions:
             amounts = self._items(offsets, "offsets")
@@ -528,18 +534,18 @@ def _leaves(body: cst.BaseSuite) -> bool:
     """Whether a suite ends with `return`: what it assigned is not seen below."""
     last = body.body[-1] if body.body else None
     if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]  # type: ignore[assignment]
+        return isinstance(last.body[-1], cst.Return)
     return isinstance(last, cst.Return)
 
 
 def _joined(
     left: dict[str, frozenset[Definition]], right: dict[str, frozenset[Definition]]
 ) -> dict[str, frozenset[Definition]]:
-    joined = {}
+    joined: dict[str, frozenset[Definition]] = {}
     for name in [*left, *(name for name in right if name not in left)]:
         first, second = left.get(name), right.get(name)
         if first is None or second is None:
-            joined[name] = second if first is None else first  # type: ignore[assignment]
+            joined[name] = first or second or frozenset()
         else:
             joined[name] = first | second if bool(first) == bool(second) else first | second | {_MIXED}
     return joined

@@ -25,10 +25,9 @@ class Web:
     """Definitions that share their variables.
 
     Attributes:
-        inline: the parts that are written out where they are used.
-        variables: the names of the others.
-        vectors: the names of the offset vectors, by dimension.
-        at_make: the dimensions whose vector is made where the pointer is: there is one place, nothing moves it, and no loop
+        inline: the parts that are written out where they are used. variables: the names of the others. vectors: the
+        names of the offset vectors, by dimension. at_make: the dimensions whose vector is made where the pointer is:
+        there is one place, nothing moves it, and no loop
             stands in between.
     """
 
@@ -176,7 +175,8 @@ class Webs:
             web.vectors = {dim: self.fresh(f"{web.name}_{vector_label(dim, web.rank)}") for dim in range(web.rank)}
 
     def _nearby(self, made: Definition, web: Web) -> bool:
-        """Whether no loop stands between a definition and the accesses: offset vectors would fill registers through it."""
+        """Whether no loop stands between a definition and the accesses: offset vectors would fill registers through
+        it."""
         loops = [place.number for node, place in self.reader.places.items() if isinstance(node, (cst.For, cst.While))]
         return all(
             use.place.loops == made.place.loops
@@ -269,7 +269,7 @@ def grouped(text: str) -> str:
 
 
 @operation("make_block_ptr", "advance")
-def left(interpreter: "Expressions", call: Call) -> Value:
+def left(interpreter: Expressions, call: Call) -> Value:
     """A block pointer in a function that could not be written out, for the reason that was found then."""
     reason = interpreter.module.refused.get(interpreter.frame.kernel.node)
     if isinstance(reason, Refusal):

@@ -1,8 +1,9 @@
 """Tensor descriptors: what a kernel knows of one, and what its methods give back.
 
-A descriptor that the host makes is an argument: its block shape is not in the kernel's text, so its sizes are symbols spelled
-`desc.block_shape[0]`, which Gluon can read when it compiles. Where such a size meets another one (an accumulator, the value that
-is stored) the two are equal, for Triton checks that; the kernel is then read again with the size that has a name.
+A descriptor that the host makes is an argument: its block shape is not in the kernel's text, so its sizes are symbols
+spelled `desc.block_shape[0]`, which Gluon can read when it compiles. Where such a size meets another one (an
+accumulator, the value that is stored) the two are equal, for Triton checks that; the kernel is then read again with
+the size that has a name.
 
 Sources: `triton/language/core.py` (`tensor_descriptor_base`) and `semantic.py` (`descriptor_load` and its neighbours).
 """
@@ -67,10 +68,11 @@ class Descriptors:
             self._equal(b, a)
 
     def _equal(self, unnamed: Dim, named: Dim) -> None:
-        if _MARK in unnamed.text and _MARK not in named.text and not named.is_one and unnamed.text not in self.sizes:
-            if len(unnamed.terms) == 1 and unnamed.terms[0] == ((unnamed.text,), 1):
-                self.sizes[unnamed.text] = named
-                self.changed = True
+        if _MARK not in unnamed.text or _MARK in named.text or named.is_one or unnamed.text in self.sizes:
+            return
+        if len(unnamed.terms) == 1 and unnamed.terms[0] == ((unnamed.text,), 1):
+            self.sizes[unnamed.text] = named
+            self.changed = True
 
 
 def is_descriptor(interpreter: Expressions, value: Value, method: str, node: cst.Call) -> bool:
@@ -172,7 +174,7 @@ def _scatter(interpreter: Expressions, node: cst.Call, receiver: Argument, bound
     return none()
 
 
-_METHODS = {method: _store for method in PARAMETERS} | {"load": _load, "gather": _gather, "scatter": _scatter}
+_METHODS = dict.fromkeys(PARAMETERS, _store) | {"load": _load, "gather": _gather, "scatter": _scatter}
 
 
 @operation("load_tensor_descriptor", "store_tensor_descriptor")
@@ -203,7 +205,9 @@ def attribute(interpreter: Expressions, value: Value, name: str, code: str) -> V
         if name == "dtype":
             return dtype(code, value.element)
         if name in ("shape", "strides"):
-            return Value(Kind.TUPLE, items=tuple(scalar(strides.argument(f"{code}[{dim}]")) for dim in range(len(value.shape))))
+            return Value(
+                Kind.TUPLE, items=tuple(scalar(strides.argument(f"{code}[{dim}]")) for dim in range(len(value.shape)))
+            )
         if name == "block_shape":
             return Value(Kind.TUPLE, items=tuple(Value(Kind.CONSTEXPR, dim=dim) for dim in value.shape))
         return None

@@ -1,7 +1,7 @@
 """The host side of tensor descriptors: Gluon's class carries the layout of the tiles in shared memory.
 
-In a file whose kernels became Gluon, `TensorDescriptor` is imported from Gluon, every place that makes one is given a layout, and
-a hook that changes a block shape changes the layout with it. All other fields stay as they are written.
+In a file whose kernels became Gluon, `TensorDescriptor` is imported from Gluon, every place that makes one is given a
+layout, and a hook that changes a block shape changes the layout with it. All other fields stay as they are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def host_descriptors(writer: ModuleWriter, tree: cst.Module) -> cst.Module:
     """
     if not writer.host_descriptors:
         return tree
-    names = [name for name, meanings in writer.module.bindings.imported.items() if f"{_TRITON}.TensorDescriptor" in meanings]
+    names = [
+        name for name, meanings in writer.module.bindings.imported.items() if f"{_TRITON}.TensorDescriptor" in meanings
+    ]
     left = [kernel for kernel in writer.module.kernels if _stays(writer, kernel) and _takes_descriptors(kernel)]
     changed = tree
     if names and not left:
@@ -82,6 +84,7 @@ class _Host(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         path = dotted(original_node.func)
+        names: tuple[str, ...]
         if path in self.names:
             names, tensor = ("base", "shape", "strides", "block_shape"), "base"
         elif path in [f"{name}.from_tensor" for name in self.names]:

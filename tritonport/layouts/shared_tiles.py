@@ -27,9 +27,7 @@ def mark_shared(frames: Iterable[Frame], values: list[Value]) -> None:
             _mark(value, users, reads)
 
 
-def _mark(
-    value: Value, users: dict[int, list[tuple[Value, Operand]]], reads: dict[int, list[cst.CSTNode]]
-) -> None:
+def _mark(value: Value, users: dict[int, list[tuple[Value, Operand]]], reads: dict[int, list[cst.CSTNode]]) -> None:
     found: list[tuple[Value, Operand, bool]] = []
     for user, operand in users.get(id(value), []):
         if user.op == "permute" and operand.steps == (Permuted((1, 0)),):

@@ -1,9 +1,10 @@
 """Block pointers, written out as pointers and masks before the kernel is analysed.
 
-Gluon never had block pointers and Triton lost them in 3.8, so this works on the source alone: the result is a Triton kernel that
-any version reads, and everything after it (layouts, copies of index vectors) treats it like one that was written that way. Offsets
-are 64 bits wide, as Triton's own lowering has them (`RewriteTensorPointer`): `offset >= 0` and `offset < shape` for the dimensions
-in `boundary_check`, nothing for the others, and no `other` where `padding_option` is empty.
+Gluon never had block pointers and Triton lost them in 3.8, so this works on the source alone: the result is a Triton
+kernel that any version reads, and everything after it (layouts, copies of index vectors) treats it like one that was
+written that way. Offsets are 64 bits wide, as Triton's own lowering has them (`RewriteTensorPointer`): `offset >= 0`
+and `offset < shape` for the dimensions in `boundary_check`, nothing for the others, and no `other` where
+`padding_option` is empty.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ def left(
 def without_block_pointers(module: SourceModule, target: str = "sm_90") -> SourceModule:
     """The file with the block pointers of its Triton kernels written out; the module itself where it has none.
 
-    For a target without a copy engine tensor descriptors that a kernel makes are written out too, as Triton's own lowering
-    does (`RewriteTensorDescriptorToPointer`).
+    For a target without a copy engine tensor descriptors that a kernel makes are written out too, as Triton's own
+    lowering does (`RewriteTensorDescriptorToPointer`).
 
     A function in which a block pointer cannot be followed stays as it is, and `refused` of the result says why.
     """
-    descriptors = "make_tensor_descriptor" in module.text and int("".join(filter(str.isdigit, target)) or 0) < _COPY_ENGINE
+    descriptors = (
+        "make_tensor_descriptor" in module.text and int("".join(filter(str.isdigit, target)) or 0) < _COPY_ENGINE
+    )
     if "make_block_ptr" not in module.text and not descriptors:
         return module
     kernels = [kernel for kernel in module.kernels if kernel.language == "triton"]
@@ -502,9 +505,7 @@ class _Writer:
     def _pointer(self, web: Web) -> str:
         terms = [web.reference(("base", 0))]
         base = cst.parse_expression(terms[0])
-        if isinstance(base, cst.BinaryOperation) and not isinstance(base.operator, (cst.Add, cst.Subtract)):
-            terms[0] = grouped(terms[0])
-        elif not isinstance(base, cst.BinaryOperation):
+        if not isinstance(base, cst.BinaryOperation) or not isinstance(base.operator, (cst.Add, cst.Subtract)):
             terms[0] = grouped(terms[0])
         for dim in range(web.rank):
             stride = web.reference(("stride", dim))
@@ -562,7 +563,8 @@ class _Writer:
         return swaps
 
     def _element_pointer(self, web: Web) -> str:
-        """An expression with the element type of a block pointer: its base, or the one name in it that can be a pointer."""
+        """An expression with the element type of a block pointer: its base, or the one name in it that can be a
+        pointer."""
         base = web.reference(("base", 0))
         names: list[str] = []
         node = cst.parse_expression(base)

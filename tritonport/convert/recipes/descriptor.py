@@ -1,8 +1,9 @@
 """Tensor descriptors: `desc.load` and its neighbours become calls of emitted functions that use the copy engine (TMA).
 
-What they do is what Triton's own lowering of these operations does: shared memory and a barrier for each load, a fence and a wait
-for each store. Gluon's descriptors carry the layout of the shared memory: the host's get it from `host_descriptors`, those that are
-made in the kernel here. Below sm_90 descriptors of the kernel are written out as pointers (`block_pointer`).
+What they do is what Triton's own lowering of these operations does: shared memory and a barrier for each load, a
+fence and a wait for each store. Gluon's descriptors carry the layout of the shared memory: the host's get it from
+`host_descriptors`, those that are made in the kernel here. Below sm_90 descriptors of the kernel are written out as
+pointers (`block_pointer`).
 """
 
 from __future__ import annotations
@@ -33,9 +34,13 @@ def _check(writer: ExpressionWriter, node: cst.Call, method: str) -> None:
     called = writer.module.module.tree.code_for_node(node.func)
     needed = _GATHER_TARGET if method in ("gather", "scatter") else _MIN_TARGET
     if target < needed:
-        raise Refusal("TP401", f"{called} needs the copy engine of sm_{needed}, and the target is {writer.module.target}", node)
+        raise Refusal(
+            "TP401", f"{called} needs the copy engine of sm_{needed}, and the target is {writer.module.target}", node
+        )
     if method.startswith("atomic") and version_key(writer.module.triton) < _ATOMICS_SINCE:
-        raise Refusal("TP401", f"{called} needs Triton 3.8: Gluon of {writer.module.triton} has no descriptor atomics", node)
+        raise Refusal(
+            "TP401", f"{called} needs Triton 3.8: Gluon of {writer.module.triton} has no descriptor atomics", node
+        )
 
 
 def _method(
