@@ -98,11 +98,14 @@ class BarrierOps:
     partition: Partition
     scheduler: Scheduler
     barrier_serial: int
+    time: int
 
     def barrier(self, memory: Memory, what: str) -> Barrier:
         found = memory.buffer.barriers.get(memory.address)
         if not isinstance(found, Barrier):
             raise Fault(f"{what} uses {memory.name}, which is not an initialised mbarrier ({memory.buffer.history()})")
+        self.time += 1
+        memory.buffer.last_signal = self.time
         return found
 
     def create_mbarrier_init(self, memory: Memory, count: int) -> None:
@@ -116,6 +119,8 @@ class BarrierOps:
             raise Fault(f"an mbarrier is initialised with a count of {count}")
         self.barrier_serial += 1
         agent = ("mbarrier", self.barrier_serial)
+        self.time += 1
+        memory.buffer.last_signal = self.time
         memory.buffer.note(memory.label, "init", self.where())
         memory.buffer.barriers[memory.address] = Barrier(memory.name, agent, int(count), self.where())
 

@@ -24,6 +24,7 @@ from tritonport.verify.emulate.barriers import BarrierOps
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.scheduler import Scheduler
+from tritonport.verify.emulate.shared import check_invalidated
 from tritonport.verify.emulate.shared_ops import SharedOps
 from tritonport.verify.emulate.tensor_cores import TensorCoreOps
 from tritonport.verify.emulate.tensor_memory import TensorMemoryOps
@@ -173,6 +174,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
 
     def end_program(self) -> None:
         """Raises :class:`Fault` for what must not be in flight when a program ends."""
+        check_invalidated(list(self.buffers.values()))
         for buffer in self.buffers.values():
             for access in buffer.accesses.values():
                 if access.finish is None or self.partition.clock.knows(access.event):

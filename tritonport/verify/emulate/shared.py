@@ -69,9 +69,12 @@ class GenericStore:
 
 
 class Buffer:
-    """One allocation. ``kind`` is "shared memory" or "tensor memory"."""
+    """One allocation. ``kind`` is "shared memory" or "tensor memory".
 
-    def __init__(self, kind: str, shape: tuple[int, ...], dtype: Any, place: Place) -> None:
+    ``allocated_at`` and ``last_signal`` (the last use of a barrier in it) are times of the program.
+    """
+
+    def __init__(self, kind: str, shape: tuple[int, ...], dtype: Any, place: Place, allocated_at: int) -> None:
         self.kind = kind
         self.name = ""
         self.place = place
@@ -82,6 +85,8 @@ class Buffer:
         self.accesses: dict[tuple[Any, ...], Access] = {}
         self.generic_stores: dict[tuple[Any, ...], GenericStore] = {}
         self.barriers: dict[int, Any] = {}
+        self.allocated_at = allocated_at
+        self.last_signal = 0
         self.events: deque[str] = deque(maxlen=_HISTORY)
 
     def note(self, label: str, what: str, place: Place) -> None:
@@ -204,6 +209,22 @@ def check_written(memory: Memory, what: str) -> None:
         raise Fault(
             f"{what} reads {memory.name}, but nothing was written there: element {element} ({memory.buffer.history()})"
         )
+
+
+def check_invalidated(buffers: list[Buffer]) -> None:
+    """Raises :class:`Fault` for an mbarrier that is still valid when its memory may serve another buffer.
+
+    The compiler places buffers by their lifetimes, so what is allocated after the last use of a barrier may get its
+    bytes; they must be invalidated first (PTX ISA, "mbarrier.inval").
+    """
+    for buffer in buffers:
+        later = [other for other in buffers if other.kind == buffer.kind and other.allocated_at > buffer.last_signal]
+        if buffer.barriers and later:
+            raise Fault(
+                f"`{later[0].name or 'a buffer'}` may get the memory of `{buffer.name}`, which is not used any more "
+                f"but is still a valid mbarrier: it needs an invalidate before ({buffer.history()})",
+                later[0].place,
+            )
 
 
 def check_fenced(memory: Memory, what: str, reader: Any) -> None:

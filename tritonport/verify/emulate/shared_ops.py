@@ -97,7 +97,9 @@ class SharedOps:
         site = (kind, self.partition.index, *self.site())
         buffer = self.buffers.get(site)
         if buffer is None:
-            buffer = self.buffers[site] = Buffer(kind, ir_type.shape, ir_type.scalar, self.where())
+            self.time += 1
+            buffer = Buffer(kind, ir_type.shape, ir_type.scalar, self.where(), self.time)
+            self.buffers[site] = buffer
         memory = Memory.whole(buffer, ir_type)
         if buffer.accesses:
             self.access(memory, "the next allocation of the same memory", writes=True, event=self.partition.now())

@@ -189,6 +189,24 @@ def barrier_not_invalidated(desc, out_ptr, n, BAD: gl.constexpr):
 
 
 @gluon.jit
+def memory_of_a_barrier(desc, out_ptr, n, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    acc = gl.zeros([64, 64], gl.float32, TILE)
+    for i in range(n):
+        mbarrier.expect(bar, desc.block_type.nbytes)
+        LOAD(desc, [i * 64, 0], bar, smem)
+        mbarrier.wait(bar, i & 1)
+        acc += smem.load(TILE).to(gl.float32)
+    if not BAD:
+        mbarrier.invalidate(bar)
+    turned = gl.allocate_shared_memory(gl.float32, [64, 64], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))  # reported
+    turned.store(acc)
+    gl.store(out_ptr + at(0), turned.load(TILE))
+
+
+@gluon.jit
 def barrier_invalidated_too_soon(desc, out_ptr, n, BAD: gl.constexpr):
     smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
     bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
@@ -252,6 +270,7 @@ FAULTS = [
         (count_too_high, 4, "can never end: it misses 1 of 2 arrivals"),
         (barrier_not_initialised, 4, r"expect uses `bars\[1\]`, which is not an initialised mbarrier"),
         (barrier_not_invalidated, 4, r"`bar` is initialised again, though it is an mbarrier since line \d+"),
+        (memory_of_a_barrier, 4, "`turned` may get the memory of `bar`.*it needs an invalidate"),
         (barrier_invalidated_too_soon, 1, "`bar` is invalidated while a copy that signals it is in flight"),
         (load_left_in_flight, 4, "the program ends while the TMA load of `smem` is in flight"),
         (load_into_a_store, 1, "the TMA load goes to `smem` without a fence_async_shared"),
