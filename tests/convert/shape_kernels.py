@@ -86,3 +86,12 @@ def helpers(x_ptr, out_ptr, BLOCK: tl.constexpr):
     block = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + block)
     tl.store(out_ptr + block, turn(x, BLOCK) + turn(turn(x, BLOCK), BLOCK) * 2.0)
+
+
+@triton.jit
+def one_after_the_other(x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    m, n = tl.arange(0, BM), tl.arange(0, BN)
+    tile = m[:, None] * BN + n[None, :]
+    x, y = tl.load(x_ptr + tile), tl.load(y_ptr + tile)
+    both = tl.cat(tl.sum(x, 0), tl.sum(y, 0), can_reorder=True)
+    tl.store(out_ptr + tl.arange(0, 2 * BN), both)

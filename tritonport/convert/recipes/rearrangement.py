@@ -106,16 +106,22 @@ def joined(
         return None
     bound, _ = bind(f"tl.{operation}", node.args, None, node)
     if operation == "interleave":
-        operands = [plain(writer.operand(bound[name], values, focus)) for name in ("a", "b")]
-        call = writer.module.snippet_call("interleaved", operands)
+        a, b = (plain(writer.operand(bound[name], values, focus)) for name in ("a", "b"))
+        call = writer.module.snippet_call("interleaved", [a, b])
     else:
-        operands = [plain(writer.operand(bound[name], values, focus)) for name in ("input", "other")]
-        axis = 0
+        operands = [writer.operand(bound[name], values, focus) for name in ("input", "other")]
+        axis, ranks = 0, {value.rank for value in values if value is not None}
+        if len(ranks) > 1:
+            raise Inconsistent
+        rank = ranks.pop()
         if "dim" in bound:
             given = writer.first(bound["dim"])
             assert given is not None and isinstance(given.known, int)
-            axis = given.known % first_of(values).rank
-        call = writer.module.snippet_call("concatenated", [*operands, plain(cst.Integer(str(axis)))])
+            axis = given.known % rank
+        order = (*range(axis), rank, *range(axis, rank))
+        pairs = writer.module.gl_call("join", operands)
+        apart = writer.module.gl_call("permute", [pairs, cst.parse_expression(f"({', '.join(map(str, order))})")])
+        call = writer.module.snippet_call("merged", [plain(apart), plain(cst.Integer(str(axis)))])
     return call.with_changes(args=writer.module.separated(call.args))
 
 
