@@ -95,3 +95,12 @@ def one_after_the_other(x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexp
     x, y = tl.load(x_ptr + tile), tl.load(y_ptr + tile)
     both = tl.cat(tl.sum(x, 0), tl.sum(y, 0), can_reorder=True)
     tl.store(out_ptr + tl.arange(0, 2 * BN), both)
+
+
+@triton.jit
+def dimensions_of_one(x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    m, n = tl.arange(0, BM), tl.arange(0, BN)
+    x = tl.load(x_ptr + tl.unsqueeze(m, 1) * BN + tl.unsqueeze(n, 0))
+    rows = tl.squeeze(tl.sum(x, 1, keep_dims=True), -1)
+    tl.store(out_ptr + m, rows)
+    tl.store(out_ptr + BM + n, tl.squeeze(tl.unsqueeze(tl.max(x, 0), dim=0), dim=0))
