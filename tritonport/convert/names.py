@@ -49,9 +49,9 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
         candidates = [f"{stem(pointer.removesuffix('.dtype'))}_layout" for pointer in pointers]
         chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
         if chosen is None and root.shape and root.shape[-1] is not None:
-            label = re.sub(r"\W+", "_", root.shape[-1].text.removeprefix("BLOCK_")).strip("_").lower()
-            chosen = f"{label}_layout" if label and not label[0].isdigit() else None
-        found[root] = names.fresh(chosen or "layout")
+            size = root.shape[-1].text
+            chosen = f"{size.removeprefix('BLOCK_').lower()}_layout" if size.isidentifier() else None
+        found[root] = names.fresh(chosen or (candidates[0] if candidates else "layout"))
     return found
 
 
