@@ -57,6 +57,8 @@ def written(target: str) -> frozenset[str]:
     found: set[str] = set()
     for text in texts():
         ports = [convert(text, "3.9", target=target).text] if target == "sm_90" or "dot(" in text else []
+        if ".gather(rows" in text:
+            ports.append(convert(text, "3.9", target="sm_100").text)
         if "return_indices" in text:
             ports.append(convert(text, "3.6", target=target).text)
         found.update(re.findall(r"\w+", "\n".join(ports)))

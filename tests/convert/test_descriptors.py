@@ -1,6 +1,7 @@
 """Tensor descriptors: ports against Triton's own on the emulator, bit for bit, and what is refused."""
 
 import importlib.util
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +10,7 @@ import pytest
 import torch
 import triton
 
-from tests.convert import descriptor_kernels
+from tests.convert import copy_engine_kernels, descriptor_kernels
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.rules_data import version_key
 from tritonport.verify.compile import Resources, compare, compile_kernel
@@ -152,23 +153,26 @@ def test_the_same_resources_as_triton(load: Load, target: str) -> None:
     assert (port.shared, port.registers) == (original.shared, original.registers)
 
 
-ATOMICS = ["atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"]
+def engine_port(load: Load, kernel: str, signature: dict[str, str], target: str, **constants: int) -> str:
+    """The PTX of the port of a kernel of copy_engine_kernels."""
+    module = load(convert(Path(copy_engine_kernels.__file__).read_text(), target).text, f"engine_{target}")
+    spec = dict(fn=getattr(module, kernel), signature=signature, constexprs=constants)
+    return compile_kernel(spec, target).ptx or ""
 
 
 @pytest.mark.skipif(version_key(VERSION) < (3, 8), reason="Gluon has descriptor atomics from 3.8 on")
-@pytest.mark.parametrize("method", ATOMICS)
-def test_atomics(load: Load, method: str) -> None:
+def test_atomics(load: Load) -> None:
     tile = "tensordesc<i32[32,32]>"
-    body = f"d.{method}([0, 0], s.load([0, 0]))"
-    _, port = compiled(load, body, dict(s=tile, d=tile), "sm_90", "s, d")
-    assert "cp.reduce.async.bulk.tensor" in (port.ptx or "")
+    ptx = engine_port(load, "combined", dict(src_desc=tile, dst_desc=tile), "sm_90")
+    found = re.findall(r"cp\.reduce\.async\.bulk\.tensor\S*?\.(add|max|min|and|or|xor)\b", ptx)
+    assert list(dict.fromkeys(found)) == ["add", "max", "min", "and", "or", "xor"]
 
 
 def test_gather_and_scatter_are_for_blackwell(load: Load) -> None:
-    body = "rows = tl.load(i + tl.arange(0, 32))\nd.scatter(s.gather(rows, 0), rows, 0)"
     tile = "tensordesc<fp16[1,64]>"
-    _, port = compiled(load, body, dict(s=tile, d=tile, i="*i32"), "sm_100", "s, d, i")
-    assert "tile::gather4" in (port.ptx or "") and "tile::scatter4" in (port.ptx or "")
+    signature = dict(src_desc=tile, dst_desc=tile, i_ptr="*i32")
+    ptx = engine_port(load, "rows_exchanged", signature, "sm_100", ROWS=32)
+    assert "tile::gather4" in ptx and "tile::scatter4" in ptx
 
 
 @pytest.mark.parametrize(
