@@ -25,7 +25,7 @@ def test_the_output_is_the_expected_one(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_host_code_and_comments_survive(path: Path) -> None:
-    """Every line with a comment or outside of a kernel is in the output, in order."""
+    """Every line with a comment or outside of a kernel is in the output, in order; descriptors get a layout there."""
     text = path.read_text(encoding="utf-8")
     kept = iter(convert(text).text.splitlines())
     inside = False
@@ -33,6 +33,8 @@ def test_host_code_and_comments_survive(path: Path) -> None:
         if line.startswith(("@triton.jit", "def ", "class ", "@")) or (line and not line.startswith((" ", ")", "#"))):
             inside = line.startswith("@triton.jit") or (inside and line.startswith("def "))
         if (inside and "#" not in line) or line.startswith(("@", "import triton.language", "from triton.language")):
+            continue
+        if "TensorDescriptor" in line:
             continue
         wanted = line[line.index("#") :] if inside else line
         assert any(wanted in other for other in kept), line
