@@ -14,10 +14,10 @@ echo "== ruff"
 echo "== mypy"
 .venv/bin/mypy
 echo "== tests, newest Triton"
-.venv/bin/python -m pytest -q --durations=10 "$@"
+.venv/bin/python -m pytest -q -n 2 --dist loadfile --durations=10 "$@"
 echo "== tests that depend on the version, oldest Triton"
 versioned=()
 for folder in tests/rules tests/fixtures tests/verify; do
     [ -d "$folder" ] && versioned+=("$folder")
 done
-.venv-oldest/bin/python -m pytest -q --durations=5 "${versioned[@]}" "$@"
+.venv-oldest/bin/python -m pytest -q -n 2 --dist loadfile --durations=5 "${versioned[@]}" "$@"

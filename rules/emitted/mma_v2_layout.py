@@ -1,6 +1,6 @@
 @gluon.constexpr_function
 def mma_v2_layout(shape, num_warps, chained, follows):
-    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile, or over one side of it in a chain of dots."""
+    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile or one side of it in a chain of dots."""
     rank = len(shape)
     m, n = shape[rank - 2], shape[rank - 1]
     if rank == 3:

@@ -1,6 +1,6 @@
 @gluon.constexpr_function
 def swizzled_layout(layout, shape, index, dtype):
-    """Shared memory for an operand of mma.sync: the order the tile has in registers, swizzled against bank conflicts."""
+    """Shared memory for an operand of mma.sync: the order the tile has in registers, without bank conflicts."""
     rank = len(shape)
     bits = dtype.primitive_bitwidth
     k_width = max(1, 32 // bits)

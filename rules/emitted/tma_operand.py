@@ -3,7 +3,7 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 @gluon.jit
 def tma_operand(desc, coord, along_k: gl.constexpr, precision: gl.constexpr):
-    """An operand of a dot: a descriptor's tile in shared memory, or in registers where tensor cores cannot read it there.
+    """An operand of a dot: a descriptor's tile in shared memory, or in registers if tensor cores cannot read that.
 
     `along_k`: the dot sums along the tile's last dimension.
     """

@@ -51,7 +51,9 @@ def compare(path: Path) -> str:
         ]
     torch.cuda.synchronize()
     pairs = list(zip(*outputs, strict=True))
-    if all(torch.equal(left.view(torch.uint8), right.view(torch.uint8)) for left, right in pairs):
+    if all(
+        torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8)) for left, right in pairs
+    ):
         return f"equal bit for bit ({len(pairs)} outputs)"
     worst = max((left.double() - right.double()).abs().max().item() for left, right in pairs)
     scale = max(left.double().abs().max().item() for left, _ in pairs)

@@ -79,9 +79,7 @@ def test_check_holds_where_everything_converts(run: Run, folder: Path) -> None:
     (folder / "scale.py").write_text(SCALE_FILE)
     result = run("check", ".")
     assert result.exit_code == 0
-    assert result.stdout == (
-        "scale.py:7: scale_kernel: would be converted\n1 kernel in 1 file: 1 would be converted\n"
-    )
+    assert result.stdout == ("scale.py:7: scale_kernel: would be converted\n1 kernel in 1 file: 1 would be converted\n")
 
 
 def test_check_statistics(run: Run, folder: Path) -> None:

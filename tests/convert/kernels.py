@@ -34,6 +34,7 @@ CONSTANTS: dict[str, Any] = {
     "NOTHING": None,
     "MODE": 1,
     "ACT": "relu",
+    "ALIGNED": False,  # what a port adds; offline compiles specialise nothing
 }
 SCALARS: dict[str, Any] = {"n": 50, "rows": 13, "cols": 29, "steps": 3, "zero": 0, "stride": 32, "one": 1, "alpha": 0.5}
 SIZE = 4096
@@ -79,7 +80,7 @@ def module_of(text: str, folder: Path, stem: str) -> ModuleType:
 
 
 def innermost(kernel: Any) -> Any:
-    while not hasattr(kernel, "arg_names") or hasattr(kernel, "configs"):
+    while not hasattr(kernel, "params"):
         kernel = kernel.fn
     return kernel
 

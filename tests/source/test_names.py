@@ -11,7 +11,7 @@ JIT = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef helper(x)
 
 
 @pytest.fixture
-def read(tmp_path: Path):  # type: ignore[no-untyped-def]
+def read(tmp_path: Path):
     """Write files below a package `pkg` and read the last of them."""
 
     def write(**files: str) -> SourceModule:
@@ -48,39 +48,39 @@ def meanings(module: SourceModule, path: str) -> list[tuple[str, str]]:
         ("from .utils import helper as first\nsecond = first", "second"),
     ],
 )
-def test_a_helper_is_found(read, line: str, path: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_helper_is_found(read, line: str, path: str) -> None:
     module = read(utils=JIT, use=f"{line}\n")
     assert ("kernel", "pkg.utils.helper") in meanings(module, path)
 
 
-def test_packages_hand_names_on(read) -> None:  # type: ignore[no-untyped-def]
+def test_packages_hand_names_on(read) -> None:
     module = read(sub__deep=JIT, sub__init="from .deep import helper\n", use="from pkg.sub import helper\n")
     assert meanings(module, "helper") == [("kernel", "pkg.sub.deep.helper")]
 
 
-def test_the_language_is_handed_on(read) -> None:  # type: ignore[no-untyped-def]
+def test_the_language_is_handed_on(read) -> None:
     compat = "try:\n    import triton.language as tl\nexcept ImportError:\n    tl = None\n"
     module = read(compat=compat, use="from .compat import tl\n")
     assert meanings(module, "tl.load") == [("external", "triton.language.load")]
 
 
-def test_an_operation_under_another_name(read) -> None:  # type: ignore[no-untyped-def]
+def test_an_operation_under_another_name(read) -> None:
     module = read(op="import triton.language as tl\nexp = tl.exp\n", use="from .op import exp\n")
     assert meanings(module, "exp") == [("external", "triton.language.exp")]
 
 
-def test_both_definitions_of_an_if(read) -> None:  # type: ignore[no-untyped-def]
+def test_both_definitions_of_an_if(read) -> None:
     body = "    @triton.jit\n    def f(x): return x\n"
     text = f"import triton\nif triton.FAST:\n{body}else:\n{body}"
     assert meanings(read(op=text, use="from .op import f\n"), "f") == [("kernel", "pkg.op.f")] * 2
 
 
-def test_a_name_that_leads_back_to_itself(read) -> None:  # type: ignore[no-untyped-def]
+def test_a_name_that_leads_back_to_itself(read) -> None:
     module = read(a="from .b import f\n", b="from .a import f\n")
     assert [kind for kind, _ in meanings(module, "f")] == ["external"]
 
 
-def test_private_names_do_not_come_with_a_star(read) -> None:  # type: ignore[no-untyped-def]
+def test_private_names_do_not_come_with_a_star(read) -> None:
     module = read(utils=JIT.replace("helper", "_helper"), use="from .utils import *\n")
     assert meanings(module, "_helper") == []
 

@@ -269,8 +269,7 @@ class Calls(Globals):
             except ValueError:
                 return Value(Kind.CONSTEXPR)
         if name == "len" and values and values[0].kind is Kind.TUPLE:
-            count = len(values[0].items)
-            return constant(count, dims.number(count))
+            return constant(len(values[0].items), dims.number(len(values[0].items)))
         if name == "len" and values and values[0].is_tensor:
             return Value(Kind.CONSTEXPR, dim=values[0].shape[0])
         if name == "len" and values and values[0].kind in (Kind.SCALAR, Kind.CONSTEXPR):

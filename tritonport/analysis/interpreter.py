@@ -277,10 +277,10 @@ class Interpreter(Expressions):
         keep_constexpr: bool = False,
     ) -> None:
         if isinstance(target, cst.Name):
-            if value.kind is Kind.CONSTEXPR and not keep_constexpr and isinstance(value.known, (int, float, Kind)):
-                value = scalar(value.factor, (), value.multiples)
-            elif (
-                value.kind is Kind.CONSTEXPR and not keep_constexpr and value.known is MISSING and value.dim is not None
+            if (
+                value.kind is Kind.CONSTEXPR
+                and not keep_constexpr
+                and (isinstance(value.known, (int, float, Kind)) or (value.known is MISSING and value.dim is not None))
             ):
                 value = scalar(value.factor, (), value.multiples)
             definition = Definition(

@@ -1,10 +1,10 @@
 """Layouts for rows that do not start at a multiple of 16 bytes.
 
-Sixteen bytes per thread are right where they can be read in one piece, which Triton's compiler knows from the arguments it
-specialised: the strides that are multiples of 16. Where they are not, each thread would read its elements one at a time, with
-other threads' elements between them, at a third of the speed; there one element per thread is right. Gluon does not show a
-kernel how its arguments were specialised, so the launch tells it: `@triton.heuristics` fills a compile-time argument, and
-Triton compiles no more variants than it does anyway.
+Sixteen bytes per thread are right where they can be read in one piece, which Triton's compiler knows from the
+arguments it specialised: the strides that are multiples of 16. Where they are not, each thread would read its elements
+one at a time, with other threads' elements between them, at a third of the speed; there one element per thread is
+right. Gluon does not show a kernel how its arguments were specialised, so the launch tells it: `@triton.heuristics`
+fills a compile-time argument, and Triton compiles no more variants than it does anyway.
 """
 
 from __future__ import annotations

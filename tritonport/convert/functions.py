@@ -16,10 +16,9 @@ from tritonport.analysis.dims import canonical
 from tritonport.analysis.expressions import AUGMENTED, BINARY
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
-from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.layout_text import definitions as layout_definitions
-from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
@@ -232,7 +231,7 @@ class FunctionWriter(ExpressionWriter):
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
                 written = f"{made}: {self.module.gl}.constexpr = {text}"
-                if len(written) + len(self.module.config.default_indent) > LINE and text.endswith(")"):
+                if len(written) + len(str(self.module.config.default_indent)) > LINE and text.endswith(")"):
                     function, arguments = text[:-1].split("(", 1)
                     written = f"{made}: {self.module.gl}.constexpr = {function}(\n    {arguments}\n)"
                 lines.append(cst.parse_statement(written + "\n", self.module.config))

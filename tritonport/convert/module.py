@@ -167,7 +167,7 @@ class ModuleWriter:
         return True
 
     def _only_kernels(self, writer: FunctionWriter, frame: Frame) -> None:
-        """A function that gives something back is no kernel: its callers, in other files, know what its arguments are."""
+        """What gives something back is no kernel: its callers, in other files, know what its arguments are."""
         kernel = frame.kernel
         gives_back = any(value.kind is not Kind.NONE for _, value in frame.returns)
         if gives_back and writer.layouts and kernel not in self._launched():
@@ -216,7 +216,7 @@ class ModuleWriter:
         return {kernel for kernel in self.module.kernels if kernel.name in names}
 
     def may_specialise(self, kernel: Kernel) -> bool:
-        """Whether a kernel may get an argument more, which `@triton.heuristics` fills: it is launched and nothing else."""
+        """Whether a kernel may get one more argument, which `@triton.heuristics` fills: it is only launched."""
         if kernel.decorator is None or kernel in self._called() or not self.specialise:
             return False
         return not has_other_uses(kernel.name, walk(self.module.tree))

@@ -89,7 +89,7 @@ def dotted(node: cst.BaseExpression) -> str | None:
 
 
 def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnostic:
-    """What is wrong and where, in Python's own words where it sees it too: they name the line that a person has to mend."""
+    """What is wrong and where, in Python's own words if it sees it too: they name the line that a person must mend."""
     try:
         ast.parse(text)
     except SyntaxError as own:
@@ -151,7 +151,7 @@ class SourceModule:
     ) -> SourceModule:
         """The file with other functions in the place of some of its own.
 
-        Positions stay those of the author's text: `origins` leads from a new node to the one it was made from. `refused`
+        Positions stay those of the author's text: `origins` leads from a new node to what it was made from. `refused`
         says why a function could not be exchanged.
         """
         made = SourceModule(self.text, self.path, self.project, replaced(self.tree, functions))

@@ -3,7 +3,7 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 
 @gluon.jit
 def dot_v3(a, b, acc, use_acc: gl.constexpr):
-    """a @ b (+ acc) with Hopper's warpgroup instructions; the left operand stays in registers where a dot left it there."""
+    """a @ b (+ acc) with Hopper's warpgroup instructions; the left operand stays in registers if a dot left it so."""
     layout: gl.constexpr = acc.type.layout
     if in_registers(a):
         b_smem = operand_smem(b, 1)

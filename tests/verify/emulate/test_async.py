@@ -185,6 +185,7 @@ def example(monkeypatch):
         if not path.is_file():
             pytest.skip(f"there is no {path}")
         spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)

@@ -93,7 +93,7 @@ def product(a, b, acc, INSTRUCTION: gl.constexpr, PRECISION: gl.constexpr, USE_A
         result = mma_v2(left, right, start, input_precision=PRECISION)
     else:
         bits: gl.constexpr = a.dtype.primitive_bitwidth
-        layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 256 // bits])
+        layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 256 // bits])  # type: ignore[no-redef]
         a_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for([M, K], a.dtype)
         b_layout: gl.constexpr = gl.NVMMASharedLayout.get_default_for([K, N], b.dtype)
         b_smem = gl.allocate_shared_memory(b.dtype, [K, N], b_layout)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from triton.experimental import gluon
@@ -33,7 +35,7 @@ class PlantedFault:
     ``message`` is a regular expression. ``since``: the first Triton in which the twin can be written.
     """
 
-    kernel: object
+    kernel: Any
     launch: Callable[[bool], tuple[torch.Tensor, torch.Tensor]]
     message: str
     target: str = "sm_90"
@@ -41,15 +43,15 @@ class PlantedFault:
 
     @property
     def name(self) -> str:
-        return self.kernel.__name__
+        return str(self.kernel.__name__)
 
     @property
     def file(self) -> str:
-        return inspect.getsourcefile(self.kernel.fn)
+        return str(inspect.getsourcefile(self.kernel.fn))
 
     @property
     def line(self) -> int:
-        lines = inspect.getsource(inspect.getmodule(self.kernel.fn)).splitlines()
+        lines = Path(self.file).read_text().splitlines()
         marks = [i + 1 for i, line in enumerate(lines) if line.rstrip().endswith(f"# reported: {self.name}")]
         if marks:
             return marks[0]
@@ -76,7 +78,7 @@ def descriptor(tensor: torch.Tensor, columns: int = S) -> TensorDescriptor:
     )
 
 
-def sum_of_tiles(kernel: object, tiles: int = 4, **more: object) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
+def sum_of_tiles(kernel: Any, tiles: int = 4, **more: Any) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
     """Launches a kernel (descriptor or pointer to the tiles, pointer to the fp32 result, number of tiles, BAD)."""
 
     def launch(bad: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -88,7 +90,7 @@ def sum_of_tiles(kernel: object, tiles: int = 4, **more: object) -> Callable[[bo
     return launch
 
 
-def copy_of_tile(kernel: object, rows: int = S) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
+def copy_of_tile(kernel: Any, rows: int = S) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
     """Launches a kernel (pointer to fp16 tiles, descriptor of the fp16 result, BAD) that doubles its input."""
 
     def launch(bad: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -99,7 +101,7 @@ def copy_of_tile(kernel: object, rows: int = S) -> Callable[[bool], tuple[torch.
     return launch
 
 
-def sum_of_squares(kernel: object, tiles: int = 4) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
+def sum_of_squares(kernel: Any, tiles: int = 4) -> Callable[[bool], tuple[torch.Tensor, torch.Tensor]]:
     """Launches a kernel (descriptor of the tiles, pointer to the fp32 result, number of tiles, BAD): sum of T @ T."""
 
     def launch(bad: bool) -> tuple[torch.Tensor, torch.Tensor]:
