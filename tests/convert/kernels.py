@@ -34,7 +34,6 @@ CONSTANTS: dict[str, Any] = {
     "NOTHING": None,
     "MODE": 1,
     "ACT": "relu",
-    "ALIGNED": False,  # what a port adds; offline compiles specialise nothing
 }
 SCALARS: dict[str, Any] = {"n": 50, "rows": 13, "cols": 29, "steps": 3, "zero": 0, "stride": 32, "one": 1, "alpha": 0.5}
 SIZE = 4096
@@ -148,6 +147,9 @@ def resources(module: ModuleType, name: str = "kernel", target: str = "sm_90") -
     for parameter in kernel.params:
         if parameter.name in CONSTANTS:
             constants[parameter.name] = CONSTANTS[parameter.name]
+        elif parameter.name.endswith("ALIGNED"):
+            # What a port adds: no argument is specialised here.
+            constants[parameter.name] = False
         elif parameter.name == "none_ptr":
             constants[parameter.name] = None
         elif parameter.name == "one":
