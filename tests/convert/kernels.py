@@ -148,8 +148,8 @@ def resources(module: ModuleType, name: str = "kernel", target: str = "sm_90") -
         if parameter.name in CONSTANTS:
             constants[parameter.name] = CONSTANTS[parameter.name]
         elif parameter.name.endswith("ALIGNED"):
-            # What a port adds: no argument is specialised here.
-            constants[parameter.name] = False
+            # What a port adds; a specification without attributes has every argument divisible by 16.
+            constants[parameter.name] = True
         elif parameter.name == "none_ptr":
             constants[parameter.name] = None
         elif parameter.name == "one":
