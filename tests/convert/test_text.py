@@ -250,3 +250,43 @@ def test_what_is_left_names_the_call(call: str, code: str) -> None:
     assert conversion.text == text and conversion.kernels[0].status == "left"
     assert (found.code, found.line) == (code, 7)
     assert call.split("(")[0] in found.message or found.code == "TP103"
+
+
+ROWS = """
+offs = tl.arange(0, BLOCK)
+row = tl.program_id(0)
+tl.store(out_ptr + row * stride_out_row + offs, tl.load(x_ptr + row * stride_x_row + offs, mask=offs < n_columns))
+"""
+
+
+def test_a_signature_that_grows_too_long_gets_one_parameter_to_a_line() -> None:
+    parameters = (
+        "x_ptr, out_ptr, stride_x_row, stride_out_row, n_columns, added_to_the_denominator, BLOCK: tl.constexpr"
+    )
+    assert len(f"def kernel({parameters}):") < 120
+    port = ported(kernel_text(ROWS, parameters))
+    head = """
+def kernel(
+    x_ptr,
+    out_ptr,
+    stride_x_row,
+    stride_out_row,
+    n_columns,
+    added_to_the_denominator,
+    BLOCK: gl.constexpr,
+    ALIGNED: gl.constexpr,
+):
+"""
+    assert head in port
+    # The same where the parameters had a line of their own, between the parentheses.
+    assert head in ported(kernel_text(ROWS, f"\n    {parameters}\n"))
+
+
+def test_a_signature_that_still_fits_stays_on_its_line() -> None:
+    parameters = "x_ptr, out_ptr, stride_x_row, stride_out_row, n_columns, BLOCK: tl.constexpr"
+    added = "BLOCK: gl.constexpr, ALIGNED: gl.constexpr"
+    before = parameters.removesuffix("BLOCK: tl.constexpr")
+    assert f"def kernel(\n    {before}{added}\n):\n" in ported(kernel_text(ROWS, f"\n    {parameters}\n"))
+    assert "\n    n_columns,  # of x\n    BLOCK: gl.constexpr,\n    ALIGNED: gl.constexpr):\n" in ported(
+        kernel_text(ROWS, parameters.replace(" n_columns, ", "\n    n_columns,  # of x\n    "))
+    )

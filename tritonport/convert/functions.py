@@ -258,9 +258,10 @@ class FunctionWriter(ExpressionWriter):
         decorator = cst.Decorator(cst.parse_expression(text, self.module.config))
         place = next(index for index, found in enumerate(node.decorators) if found is self.kernel.decorator)
         decorators = [*node.decorators[:place], decorator, *node.decorators[place:]]
-        return node.with_changes(
+        extended = node.with_changes(
             params=node.params.with_changes(params=_with_commas(params, original)), decorators=decorators
         )
+        return _fitted(extended, str(self.module.config.default_indent))
 
     def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
         """A helper names the layouts it takes from its arguments, once, at its head."""
@@ -764,7 +765,9 @@ def _with_commas(params: list[cst.Param], original: Sequence[cst.Param]) -> list
             # One parameter to a line: the new ones stand on lines of their own too.
             first = broken.whitespace_after.first_line
             line = broken.with_changes(
-                whitespace_after=broken.whitespace_after.with_changes(first_line=first.with_changes(comment=None))
+                whitespace_after=broken.whitespace_after.with_changes(
+                    first_line=first.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+                )
             )
             result = [*params[: count - 1], params[count - 1].with_changes(comma=_commented(line, trailing))]
             added = params[count:]
@@ -772,10 +775,45 @@ def _with_commas(params: list[cst.Param], original: Sequence[cst.Param]) -> list
             return [*result, added[-1].with_changes(comma=_uncommented(trailing))]
     result = params[: max(count - 1, 0)]
     if last is not None:
-        result.append(last.with_changes(comma=space))
+        result.append(last.with_changes(comma=space, whitespace_after_param=cst.SimpleWhitespace("")))
     for index, param in enumerate(params[count:]):
         result.append(param.with_changes(comma=trailing if index == len(params) - count - 1 else space))
+    if last is not None:
+        result[-1] = result[-1].with_changes(whitespace_after_param=last.whitespace_after_param)
     return result
+
+
+def _fitted(node: cst.FunctionDef, indent: str) -> cst.FunctionDef:
+    """A signature that has become too long for its line, with one parameter to a line."""
+    params = node.params
+    stars = isinstance(params.star_arg, (cst.Param, cst.ParamStar)) or params.star_kwarg is not None
+    if not params.params or stars or params.kwonly_params or params.posonly_params:
+        return node
+    commas = [param.comma for param in params.params[:-1]]
+    if not all(isinstance(c, cst.Comma) and isinstance(c.whitespace_after, cst.SimpleWhitespace) for c in commas):
+        return node
+    before, last = node.whitespace_before_params, params.params[-1]
+    after = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_param
+    if any(isinstance(space, cst.ParenthesizedWhitespace) and _says_something(space) for space in (before, after)):
+        return node
+    module = cst.Module([])
+    line = " ".join(module.code_for_node(params).split())
+    # On a line of its own, or behind "def name(" and before "):".
+    taken = len(indent) if isinstance(before, cst.ParenthesizedWhitespace) else len(f"def {node.name.value}():")
+    if taken + len(line) <= LINE:
+        return node
+    inner, outer = (
+        cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(text)) for text in (indent, "")
+    )
+    comma = cst.Comma(whitespace_after=inner)
+    bare = [param.with_changes(whitespace_after_param=cst.SimpleWhitespace("")) for param in params.params]
+    broken = [param.with_changes(comma=comma) for param in bare[:-1]]
+    broken.append(bare[-1].with_changes(comma=cst.Comma(whitespace_after=outer)))
+    return node.with_changes(whitespace_before_params=inner, params=params.with_changes(params=broken))
+
+
+def _says_something(space: cst.ParenthesizedWhitespace) -> bool:
+    return space.first_line.comment is not None or any(line.comment is not None for line in space.empty_lines)
 
 
 def _commented(comma: cst.Comma, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
