@@ -17,7 +17,7 @@ echo "== tests, newest Triton"
 .venv/bin/python -m pytest -q -n 2 --dist loadfile --durations=10 "$@"
 echo "== tests that depend on the version, oldest Triton"
 versioned=()
-for folder in tests/rules tests/fixtures tests/verify; do
+for folder in tests/rules tests/convert tests/fixtures tests/verify; do
     [ -d "$folder" ] && versioned+=("$folder")
 done
 .venv-oldest/bin/python -m pytest -q -n 2 --dist loadfile --durations=5 "${versioned[@]}" "$@"
