@@ -418,7 +418,9 @@ class Interpreter(Expressions):
                 self._block(statement.body)
             return
         index = Value(Kind.CONSTEXPR) if static else scalar(multiples=self._index_multiples(iterable))
-        self._loop(statement, statement.body, lambda: self.assign(target, index, None, keep_constexpr=True))
+        self._loop(
+            statement, statement.body, lambda: self.assign(target, index, None, keep_constexpr=True), unrolled=static
+        )
         if statement.orelse is not None:
             raise Refusal("TP105", "an else after a loop", statement.orelse)
 
@@ -436,7 +438,7 @@ class Interpreter(Expressions):
         values = [self.frame.values[node] for node in found if node in self.frame.values]
         return frozenset(name for value in values for name in value.multiples)
 
-    def _loop(self, statement: cst.BaseStatement, body: cst.BaseSuite, head: Any) -> None:
+    def _loop(self, statement: cst.BaseStatement, body: cst.BaseSuite, head: Any, unrolled: bool = False) -> None:
         carried = [name for name in dict.fromkeys(assigned_names(body)) if name in self.environment]
         before = dict(self.environment)
         mark = len(self.frame.merges)
@@ -469,11 +471,9 @@ class Interpreter(Expressions):
                     break
         finally:
             self.depth -= 1
-        after = {**before, **dict(phis.items())}
-        for name, definition in self.environment.items():
-            # A name first bound in the body stays readable after it, as Triton allows for loops that run.
-            after.setdefault(name, definition)
-        self.environment = after
+        # A name first bound in the body of a loop that runs on the GPU is not there after it; one that the compiler
+        # unrolls is Python's own (`CodeGenerator.visit_For`).
+        self.environment = {**(self.environment if unrolled else {}), **before, **phis}
 
     def _close(self, phi: Definition, last: Definition, shapes: dict[str, Value]) -> bool:
         """Tie the value at the end of a loop body to the one at its head; True where the head's kind was wrong."""

@@ -37,6 +37,10 @@ class Alignment:
     enabled: bool
     flags: dict[tuple[str, ...], str] = field(default_factory=dict)
 
+    def depends(self, multiples: Iterable[str]) -> bool:
+        """Whether an address of these arguments is aligned in some launches and not in others."""
+        return self.enabled and not (self.runtime | self.compile_time).isdisjoint(multiples)
+
     def condition(self, root: Root, label: str, names: Names) -> str:
         """When the layout can have 16 bytes per thread, as an expression of the kernel; empty where it always can."""
         if not self.enabled:

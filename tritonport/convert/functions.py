@@ -16,7 +16,7 @@ from tritonport.analysis.dims import canonical
 from tritonport.analysis.expressions import AUGMENTED, BINARY
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
-from tritonport.convert.alignment import Alignment, tile_names
+from tritonport.convert.alignment import Alignment
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
@@ -25,7 +25,7 @@ from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
-from tritonport.layouts.terms import Root, Slice, Term, base_of, normal
+from tritonport.layouts.terms import Root, Slice, Term, base_of, is_narrow, normal
 from tritonport.report import Diagnostic
 from tritonport.report.comments import ignored_codes, is_ignored, note_code, render_note
 from tritonport.source.module import Kernel
@@ -112,6 +112,8 @@ class FunctionWriter(ExpressionWriter):
             (term,) = want
             assert term is not None
             for part in named_parts(term):
+                if isinstance(part, Root) and part.wide is not None:
+                    self.layout_text((part.wide,))
                 if part not in self.layouts:
                     self.layouts[part] = f"layout{len(self.layouts)}"
                     self.changed = True
@@ -202,12 +204,7 @@ class FunctionWriter(ExpressionWriter):
         frame = self.frames[0]
         parameters = {parameter.name for parameter in self.kernel.parameters if not parameter.constexpr}
         integers = self.module.integers_of(frame)
-        compile_time = {parameter.name for parameter in self.kernel.parameters} - parameters
-        self.alignment = Alignment(
-            frozenset(integers & parameters),
-            frozenset(compile_time - tile_names([root for root in self.layouts if isinstance(root, Root)])),
-            self.module.may_specialise(self.kernel),
-        )
+        self.alignment = self.module.alignment_of(frame, (root for root in self.layouts if isinstance(root, Root)))
         statements = list(node.body.body)
         place = _after_docstring(statements)
         lines: list[cst.BaseStatement] = []
@@ -224,6 +221,7 @@ class FunctionWriter(ExpressionWriter):
                     self.names,
                     LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
                     self.alignment,
+                    self.layouts,
                 )
             else:
                 found = [(name, made_text(root, self.layouts, self.module.gl, self.module.snippets))]
@@ -281,7 +279,7 @@ class FunctionWriter(ExpressionWriter):
             labels = self._labels()
             roots = sorted(
                 (term for term in self.layouts if isinstance(term, Root)),
-                key=lambda root: root.accesses[0].position if root.accesses else 1 << 30,
+                key=lambda root: (root.wide is not None, root.accesses[0].position if root.accesses else 1 << 30),
             )
             made = [term for term in self.layouts if not isinstance(term, Root)]
             self.layouts = name_layouts(roots, self.names, labels)
@@ -300,11 +298,20 @@ class FunctionWriter(ExpressionWriter):
                 others = [bound, *terms]
             else:
                 others = terms
+            plain = [other for other in others if not is_narrow(other)]
             ordered = sorted(web.copies.items(), key=lambda item: _copy_order(item[1][0], numbered))
+            if len(plain) == 1 and sum(other.name == web.name for other in self.webs.all()) > 1:
+                # The source assigns to a name what it computes from another value of that name: the copy that keeps it
+                # comes last.
+                ordered.sort(key=lambda item: not any(term is not None and is_narrow(term) for term in item[1][0]))
             web.copies = dict(ordered)
             for wanted, (want, _) in ordered:
                 term = next(term for term in want if term is not None)
-                label = suffix(term, self.layouts, others)
+                if len(plain) == 1 and term is plain[0] and not web.expensive:
+                    # The copies for stores have names of their own; this is the variable that the source has.
+                    web.copies[wanted] = (want, web.name)
+                    continue
+                label = suffix(term, self.layouts, others if is_narrow(term) else plain)
                 web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
 
     def _labels(self) -> dict[Term, str]:

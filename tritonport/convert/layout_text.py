@@ -111,6 +111,7 @@ def definitions(
     names: Names,
     width: int,
     alignment: Alignment,
+    known: dict[Term, str],
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
@@ -119,9 +120,13 @@ def definitions(
     shape = _sizes(root.shape)
     if root.dot is not None:
         return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
-    pointers = pointers_of(root, integers, parameters)
     used.add("coalesced")
     order = order_text(root, used)
+    if root.wide is not None:
+        aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
+        narrow = f"coalesced([{shape}], 128, {order}, {gl}.num_warps())"
+        return [(name, f"{known[root.wide]} if {aligned} else {narrow}")]
+    pointers = pointers_of(root, integers, parameters)
     bits = "128"
     condition = ""
     if pointers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,14 +16,15 @@ from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import Interpreter, assigned_names
 from tritonport.analysis.signatures import signature
 from tritonport.analysis.values import Kind, Refusal
-from tritonport.convert.alignment import has_other_uses
+from tritonport.convert.alignment import Alignment, has_other_uses, tile_names
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.layouts.solver import collect, frames_of, solve
-from tritonport.layouts.terms import Term
+from tritonport.layouts.stores import split_unaligned
+from tritonport.layouts.terms import Root, Term, root_of
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
 from tritonport.source.module import Kernel, SourceModule, dotted
@@ -137,12 +138,14 @@ class ModuleWriter:
             try:
                 frame = interpreter.run(kernel)
                 frames = list(frames_of(frame))
-                solve(frames)
+                values = solve(frames)
             except Refusal as refusal:
                 self._refuse(kernel, refusal)
                 return False
             self.analysed[kernel] = Analysed(kernel, frame, interpreter.integers)
             self._integers[id(frame)] = interpreter.integers
+            alignment = self.alignment_of(frame, (root_of(value.focus) for value in values if value.focus is not None))
+            split_unaligned(values, alignment.depends)
             for inner in frames:
                 if inner is not frame:
                     self.add_helper_frame(inner, interpreter.integers)
@@ -232,6 +235,16 @@ class ModuleWriter:
 
     def integers_of(self, frame: Frame) -> set[str]:
         return self._integers.get(id(frame), set())
+
+    def alignment_of(self, frame: Frame, roots: Iterable[Root]) -> Alignment:
+        """What a launch of a kernel can say of how its rows lie; `roots` are the kernel's layouts."""
+        parameters = {parameter.name for parameter in frame.kernel.parameters if not parameter.constexpr}
+        compile_time = {parameter.name for parameter in frame.kernel.parameters} - parameters
+        return Alignment(
+            frozenset(self.integers_of(frame) & parameters),
+            frozenset(compile_time - tile_names(roots)),
+            self.may_specialise(frame.kernel),
+        )
 
     def terms_by_shape(self, frame: Frame) -> dict[tuple[str, ...], Term]:
         """Some layout term for each shape that a kernel works on."""

@@ -37,9 +37,13 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
 
     The layout of a dot's result is named after the first variable in `labels` that holds it.
     """
+    split = [root for root in roots if root.wide is not None]
+    if split:
+        found = name_layouts([root for root in roots if root.wide is None], names, labels)
+        return found | {root: names.fresh("store_layout") for root in split}
     if len(roots) == 1:
         return {roots[0]: names.fresh("layout")}
-    found: dict[Term, str] = {}
+    found = {}
     for root in roots:
         if root.dot is not None:
             found[root] = names.fresh(f"{labels.get(root, 'dot')}_layout".lower())

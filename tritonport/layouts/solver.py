@@ -134,8 +134,8 @@ def _focus(value: Value, position: int) -> Root:
     return root
 
 
-def solve(frames: list[Frame]) -> None:
-    """Give every value of one kernel and of the helpers it calls its layout term."""
+def solve(frames: list[Frame]) -> list[Value]:
+    """Give every value of one kernel and of the helpers it calls its layout term. Returns the values."""
     values = collect(frames)
     mark_shared(frames, values)
     mark_expensive(values)
@@ -159,6 +159,7 @@ def solve(frames: list[Frame]) -> None:
         root = resolve(value.focus) if value.focus is not None else None
         if isinstance(root, Root):
             root.accesses.sort(key=lambda access: access.position)
+    return values
 
 
 def recompute(edges: list[Edge]) -> None:

@@ -25,6 +25,7 @@ class Root:
 
     `whole`: it must not be one. Triton's lowering of scans takes blocked layouts alone
     (`ScanLoweringHelper::isSupported`).
+    `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
     """
 
     rank: int
@@ -36,6 +37,7 @@ class Root:
     follows: bool = False
     bound: Term | None = None
     whole: bool = False
+    wide: Root | None = None
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,11 @@ def base_of(term: Term) -> Term:
 
 def same(left: Term, right: Term) -> bool:
     return normal(left) == normal(right)
+
+
+def is_narrow(term: Term) -> bool:
+    """Whether a term is of a layout that stores alone have, for rows that may be unaligned."""
+    return root_of(term).wide is not None
 
 
 def kept_dimensions(term: Term) -> tuple[int, ...]:
