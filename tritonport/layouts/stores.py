@@ -1,0 +1,47 @@
+"""Stores whose rows may be unaligned although what is stored has a layout of 16 bytes per thread.
+
+Triton's coalescing pass lets a tensor have as many elements per thread as the widest access that it takes part in, but
+a store no more than its own address allows (`CoalescePass::setCoalescedEncoding`). Where a row of aligned weights is
+read beside rows that start anywhere, everything is computed in the layout of the weights and converted just before the
+store. So does the port: the sums have their order from the same layout, and the store is not written piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from tritonport.analysis.values import Value
+from tritonport.layouts.terms import Root, resolve
+
+
+def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]], bool]) -> None:
+    """Give such stores a layout of their own, which is the layout of what they store where the rows are aligned.
+
+    All that are stored from one layout share it: rows that lie differently in one launch are rare, and one name reads
+    better than three.
+
+    depends: whether an address is a multiple of 16 bytes only where some of these arguments are.
+    """
+    made: dict[Root, Root] = {}
+    for value in values:
+        if value.op != "store" or value.focus is None or value.access is None:
+            continue
+        wide = resolve(value.focus)
+        order, pointers, multiples = value.access
+        if order is None or not order.contiguous or not depends(multiples):
+            continue
+        if not isinstance(wide, Root) or not _always_wide(wide, depends):
+            continue
+        access = next(found for found in wide.accesses if (found.pointers, found.multiples) == (pointers, multiples))
+        own = made.setdefault(wide, Root(wide.rank, wide.shape, wide.order, wide=wide))
+        own.accesses.append(replace(access))
+        value.focus = own
+
+
+def _always_wide(root: Root, depends: Callable[[frozenset[str]], bool]) -> bool:
+    """Whether one of the accesses is aligned whatever the arguments are, and the order known."""
+    if root.dot is not None or root.order is None or root.order.fixed is None or root.order.choices:
+        return False
+    contiguous = [access for access in root.accesses if access.order.contiguous]
+    return any(not depends(access.multiples) for access in contiguous)
