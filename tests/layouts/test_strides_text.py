@@ -28,8 +28,23 @@ BOTH = Order(None, ((1, ("sn",)), (0, ("sm",))))
 )
 def test_orders(rank: int, order: Order | None, text: str, needed: set[str]) -> None:
     used: set[str] = set()
-    assert order_text(Root(rank, (), order), used) == text
+    assert order_text(Root(rank, (), order), used, "3.9") == text
     assert used == needed
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        (Order((2, 1, 0)), "[2, 0, 1]"),
+        (Order((1, 2, 0)), "[1, 0, 2]"),
+        # Not one of ties: the dimensions of a permuted tensor.
+        (Order((0, 1, 2)), "[0, 1, 2]"),
+        (Order(None, ((2, ("c",)), (1, ("b",)))), "[1, 0, 2] if unit(b) else [2, 0, 1]"),
+    ],
+)
+def test_the_oldest_triton_takes_the_first_of_equal_dimensions(order: Order, text: str) -> None:
+    assert order_text(Root(3, (), order), set(), "3.6") == text
+    assert order_text(Root(3, (), order), set(), "3.7") != text or order.fixed == (0, 1, 2)
 
 
 def test_when_run_time_strides_can_have_runs() -> None:

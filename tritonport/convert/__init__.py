@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
@@ -69,7 +70,7 @@ def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
     writer = ModuleWriter(module, options.triton, options.kernels, options.target)
     writer.run()
-    output = rewrite(writer)
+    output = break_long_lines(rewrite(writer), text, str(writer.config.default_indent))
     outcomes = []
     for kernel in module.kernels:
         line = module.line_of(kernel)

@@ -222,6 +222,7 @@ class FunctionWriter(ExpressionWriter):
                     LINE - len(f"{name}: {self.module.gl}.constexpr = ") - 4,
                     self.alignment,
                     self.layouts,
+                    self.module.triton,
                 )
             else:
                 found = [(name, made_text(root, self.layouts, self.module.gl, self.module.snippets))]

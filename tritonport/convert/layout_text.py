@@ -112,6 +112,7 @@ def definitions(
     width: int,
     alignment: Alignment,
     known: dict[Term, str],
+    triton: str,
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
@@ -121,7 +122,7 @@ def definitions(
     if root.dot is not None:
         return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
     used.add("coalesced")
-    order = order_text(root, used)
+    order = order_text(root, used, triton)
     if root.wide is not None:
         aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
         narrow = f"coalesced([{shape}], 128, {order}, {gl}.num_warps())"

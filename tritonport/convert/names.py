@@ -76,15 +76,23 @@ def name_made(term: Term, known: dict[Term, str], names: Names, labels: dict[Ter
 def suffix(term: Term, layout_names: dict[Term, str], others: list[Term]) -> str:
     """What tells one copy of an index variable from the others: its tile, its dimension, or both."""
     term = normal(term)
-    base = base_of(term)
-    bases = {base_of(other) for other in others}
+    base = _named(term, layout_names)
+    bases = {_named(other, layout_names) for other in others}
     label = re.sub(r"_?layout", "", layout_names.get(base, "")) or ""
     place = _place(term)
     if len(bases) == 1:
         return place or label or "tile"
-    if sum(base_of(other) == base for other in others) > 1:
+    if sum(_named(other, layout_names) == base for other in others) > 1:
         return f"{label}_{place}" if label and place else (label or place or "tile")
     return label or place or "tile"
+
+
+def _named(term: Term, layout_names: dict[Term, str]) -> Term:
+    """The layout in a term whose name the output uses: that of which it is a slice, if it has one."""
+    sliced = normal(term)
+    while isinstance(sliced, Slice):
+        sliced = normal(sliced.parent)
+    return sliced if sliced in layout_names else base_of(term)
 
 
 def _place(term: Term) -> str:

@@ -134,6 +134,11 @@ def _focus(value: Value, position: int) -> Root:
     return root
 
 
+def _satisfy(edge: Edge) -> None:
+    assert edge.consumer.focus is not None
+    unify(wanted(edge.operand, edge.consumer.focus), edge.producer.term)
+
+
 def solve(frames: list[Frame]) -> list[Value]:
     """Give every value of one kernel and of the helpers it calls its layout term. Returns the values."""
     values = collect(frames)
@@ -150,9 +155,14 @@ def solve(frames: list[Frame]) -> list[Value]:
         for operand in value.operands:
             if operand.value.is_tensor and operand.value.focus is not None:
                 edges.append(Edge(operand.value, value, operand, len(edges)))
-    for edge in sorted(edges, key=lambda edge: edge.cost):
-        assert edge.consumer.focus is not None
-        unify(wanted(edge.operand, edge.consumer.focus), edge.producer.term)
+    ordered = sorted(edges, key=lambda edge: edge.cost)
+    stored = {edge: None for edge in ordered if _stores_statistic(edge)}
+    for edge in ordered:
+        if edge not in stored:
+            _satisfy(edge)
+    for edge in stored:
+        if not isinstance(normal(edge.producer.term), Slice) or _meets_conversion(edge.producer):
+            _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
     recompute(edges)
     for value in values:
@@ -160,6 +170,33 @@ def solve(frames: list[Frame]) -> list[Value]:
         if isinstance(root, Root):
             root.accesses.sort(key=lambda access: access.position)
     return values
+
+
+def _stores_statistic(edge: Edge) -> bool:
+    """Whether a row or column statistic of a tile is stored after the loops.
+
+    In the tile's layout each thread holds many elements that other threads have too, and an address for each: it is
+    converted once instead, as Triton's compiler does.
+    """
+    store = edge.consumer
+    return store.op == "store" and store.depth == 0 and store.rank == 1
+
+
+def _meets_conversion(value: Value) -> bool:
+    """Whether a statistic is computed from others that were converted for it: one conversion more would be two."""
+    work, seen = [value], {id(value)}
+    while work:
+        value = work.pop()
+        for operand in value.operands:
+            other = operand.value
+            if not other.is_tensor or other.focus is None or value.focus is None or other.rank != 1:
+                continue
+            if not equivalent(wanted(operand, value.focus), other.term):
+                return True
+            if id(other) not in seen:
+                seen.add(id(other))
+                work.append(other)
+    return False
 
 
 def recompute(edges: list[Edge]) -> None:

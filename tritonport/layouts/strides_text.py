@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from tritonport.analysis.strides import Order, leading, row_major
 from tritonport.layouts.terms import Root
+from tritonport.rules_data import version_key
+
+FIRST_FIRST = "3.6"
+"""The last Triton that orders dimensions whose memory is equally far from contiguous from the first to the last."""
 
 
-def order_text(root: Root, used: set[str]) -> str:
-    """`[1, 0]`, or a choice on the strides that are arguments: `[0, 1] if unit(stride_m) else [1, 0]`."""
+def order_text(root: Root, used: set[str], triton: str) -> str:
+    """`[1, 0]`, or a choice on the strides that are arguments: `[0, 1] if unit(stride_m) else [1, 0]`.
+
+    Of the dimensions behind the fastest one Triton's coalescing pass takes the last first; Triton 3.6 the first.
+    """
     rank = root.rank
     order = root.order
     if rank == 1 or order is None:
         return _list(row_major(rank))
+
+    def spelled(found: tuple[int, ...]) -> str:
+        first_first = version_key(triton) <= version_key(FIRST_FIRST) and found == leading(found[0], rank)
+        return _list((found[0], *sorted(found[1:])) if first_first else found)
+
     if order.fixed is not None:
-        return _list(order.fixed)
+        return spelled(order.fixed)
     text = ""
     choices = [choice for choice in order.choices if choice[0] != rank - 1]
     for dim, names in choices:
         used.add("unit")
-        text += f"{_list(leading(dim, rank))} if {_unit(names)} else "
-    return text + _list(row_major(rank))
+        text += f"{spelled(leading(dim, rank))} if {_unit(names)} else "
+    return text + spelled(row_major(rank))
 
 
 def bits_condition(root: Root, used: set[str]) -> str:
