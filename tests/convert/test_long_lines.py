@@ -15,31 +15,31 @@ LONG = "an_offset_of_the_rows_of_the_first_tile"
     [
         # The elements of a call stand one to a line where they do not fit on one.
         (
-            f"gl.store(out_ptr + {LONG}, gl.convert_layout(total, out_layout), mask={LONG} < n_elements_of_all_the_rows)",
+            f"gl.store(out_ptr + {LONG}, gl.convert_layout(total, out_layout), mask={LONG} < n_elements_of_all_rows)",
             f"""
             gl.store(
                 out_ptr + {LONG},
                 gl.convert_layout(total, out_layout),
-                mask={LONG} < n_elements_of_all_the_rows,
+                mask={LONG} < n_elements_of_all_rows,
             )
             """,
         ),
         # ... and together where they do.
         (
-            f"{LONG} = gl.program_id(0) * BLOCK_ROWS + gl.arange(0, BLOCK_ROWS, layout=gl.SliceLayout(1, layout))",
+            f"{LONG} = gl.program_id(0) * BLOCK_ROWS + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, layout))",
             f"""
             {LONG} = gl.program_id(0) * BLOCK_ROWS + gl.arange(
-                0, BLOCK_ROWS, layout=gl.SliceLayout(1, layout)
+                0, BLOCK_M, layout=gl.SliceLayout(1, layout)
             )
             """,
         ),
         # What goes on behind the longest bracket is put in brackets as a whole, and broken at its loosest operator.
         (
-            f"mask = ({LONG}[:, None] < rows) & (columns_of_the_tile[None, :] < columns) & ({LONG} >= the_first) | flag",
+            f"mask = ({LONG}[:, None] < rows) & (cols_of_the_tile[None, :] < columns) & ({LONG} >= the_first) | flag",
             f"""
             mask = (
                 ({LONG}[:, None] < rows)
-                & (columns_of_the_tile[None, :] < columns)
+                & (cols_of_the_tile[None, :] < columns)
                 & ({LONG} >= the_first)
                 | flag
             )
@@ -47,11 +47,11 @@ LONG = "an_offset_of_the_rows_of_the_first_tile"
         ),
         # A comment goes above.
         (
-            f"values = gl.load(x_ptr + {LONG} * stride_of_the_rows, mask={LONG} < n_rows, other=the_fill_value)  # a row",
+            f"values = gl.load(x_ptr + {LONG} * stride_of_rows, mask={LONG} < n_rows, other=the_fill_value)  # a row",
             f"""
             # a row
             values = gl.load(
-                x_ptr + {LONG} * stride_of_the_rows,
+                x_ptr + {LONG} * stride_of_rows,
                 mask={LONG} < n_rows,
                 other=the_fill_value,
             )

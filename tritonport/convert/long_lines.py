@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 LIMIT = 120
 _OPEN, _CLOSE = "([{", ")]}"
@@ -99,12 +100,13 @@ def _without_comment(code: str) -> tuple[str, str]:
 def _split(code: str, indent: str, step: str, limit: int) -> list[str]:
     if len(indent) + len(code) <= limit:
         return [indent + code]
-    groups, operators, _ = _outline(code)
+    groups, operators, commas = _outline(code)
+    breaks = operators | dict.fromkeys(commas, ",")
     fitting = [g for g in groups if len(indent) + g.start + 1 <= limit and len(indent) + len(code) - g.end <= limit]
     group = max(fitting, key=lambda found: found.end - found.start, default=None)
     # What goes on behind the bracket is easier to read in brackets of its own.
-    if group is None or group.end - group.start < 2 * len(step) or any(place > group.end for place in operators):
-        bracketed = _in_brackets(code, indent, step, limit, operators)
+    if group is None or group.end - group.start < 2 * len(step) or any(place > group.end for place in breaks):
+        bracketed = _in_brackets(code, indent, step, limit, breaks)
         if group is None or len(bracketed) > 1:
             return bracketed
     body = code[group.start + 1 : group.end]
@@ -120,7 +122,7 @@ def _body(body: str, indent: str, step: str, limit: int) -> list[str]:
     _, operators, commas = _outline(body)
     if commas:
         bounds = [-1, *commas, len(body)]
-        parts = [body[a + 1 : b].strip() for a, b in zip(bounds, bounds[1:], strict=False)]
+        parts = [body[a + 1 : b].strip() for a, b in pairwise(bounds)]
         lines: list[str] = []
         for part in (part for part in parts if part):
             *before, last = _split(part, indent, step, limit)
@@ -131,19 +133,19 @@ def _body(body: str, indent: str, step: str, limit: int) -> list[str]:
     return _split(body, indent, step, limit)
 
 
-def _in_brackets(code: str, indent: str, step: str, limit: int, operators: dict[int, str]) -> list[str]:
+def _in_brackets(code: str, indent: str, step: str, limit: int, breaks: dict[int, str]) -> list[str]:
     """An expression without brackets of its own gets some."""
     keyword = re.match(r"(if|elif|while|return) ", code)
-    sign = next((column for column, operator in operators.items() if _assigns(operator)), None)
+    sign = next((column for column, operator in breaks.items() if _assigns(operator)), None)
     if keyword is not None:
         end = keyword.end() - 1
     elif sign is not None:
-        end = sign + len(operators[sign])
+        end = sign + len(breaks[sign])
     else:
         return [indent + code]
     tail = ":" if code.endswith(":") else ""
     body = code[end : len(code) - len(tail)].strip()
-    if not any(column > end for column in operators) or body.startswith("lambda"):
+    if not any(column > end for column in breaks) or body.startswith("lambda"):
         return [indent + code]
     return [f"{indent}{code[:end]} (", *_body(body, indent + step, step, limit), f"{indent}){tail}"]
 
@@ -159,7 +161,7 @@ def _at_operators(body: str, indent: str, limit: int) -> list[str]:
         places = [column for column, operator in operators.items() if operator in level]
         if places and len(indent) + len(body) > limit:
             bounds = [0, *places, len(body)]
-            parts = [body[a:b].strip() for a, b in zip(bounds, bounds[1:], strict=False)]
+            parts = [body[a:b].strip() for a, b in pairwise(bounds)]
             return [line for part in parts for line in _at_operators(part, indent, limit)]
     return [indent + body]
 
@@ -183,16 +185,18 @@ def _outline(code: str) -> tuple[list[Group], dict[int, str], list[int]]:
                 groups.append(Group(start, column))
         elif depth == 0 and token.string == ",":
             commas.append(column)
-        elif (
-            depth == 0
-            and token.string not in (".", ":")
-            and (token.type == tokenize.OP or token.string in ("and", "or"))
-        ):
-            # A sign is no operator to break at.
-            if before is not None and (before.type != tokenize.OP or before.string in _CLOSE):
-                operators[column] = token.string
+        elif depth == 0 and _is_operator(token, before):
+            operators[column] = token.string
         before = token
     return groups, operators, commas
+
+
+def _is_operator(token: tokenize.TokenInfo, before: tokenize.TokenInfo | None) -> bool:
+    """Whether a line may be broken in front of a token; a sign belongs to what follows."""
+    if before is None or token.string in (".", ":"):
+        return False
+    sign = before.type == tokenize.OP and before.string not in _CLOSE
+    return not sign and (token.type == tokenize.OP or token.string in ("and", "or"))
 
 
 def _tokens(code: str) -> Iterator[tokenize.TokenInfo]:
