@@ -35,6 +35,8 @@ from tritonport.source.walk import walk
 class Written:
     """One Gluon version of a helper: its name, its text, and the layouts it has to be given.
 
+    `text` is that of the source's own name, which versions have in common.
+
     `as_it_is`: the Triton function of another file, which needs no version of its own.
     """
 
@@ -44,6 +46,16 @@ class Written:
     node: cst.FunctionDef | None = None
     slots: list[tuple[str, list[object]]] = field(default_factory=list)
     as_it_is: bool = False
+    text: str | None = None
+
+    def serves_too(self, other: Written) -> bool:
+        """Take over the calls of another version, where it has the same text."""
+        if self.text is None or self.text != other.text:
+            return False
+        self.frames = [*self.frames, *other.frames]
+        pairs = zip(self.slots, other.slots, strict=True)
+        self.slots = [(name, [*roots, *more]) for (name, roots), (_, more) in pairs]
+        return True
 
     def slots_for(self, callees: Sequence[Frame | None]) -> list[tuple[str, list[Term | None]]]:
         """The layout parameters with their terms for the given frames."""
@@ -333,7 +345,12 @@ class ModuleWriter:
                 groups.setdefault(call_signature(frame), []).append(frame)
             if len(groups) == 1:
                 raise
-            return [self._version(kernel, group, number, keep_original) for number, group in enumerate(groups.values())]
+            versions: list[Written] = []
+            for group in groups.values():
+                written = self._version(kernel, group, len(versions), keep_original)
+                if not any(version.serves_too(written) for version in versions):
+                    versions.append(written)
+            return versions
 
     def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
         writer = FunctionWriter(self, kernel, frames)
@@ -343,6 +360,7 @@ class ModuleWriter:
             name = self.imported.copied(kernel, node, number)
             return Written(name, kernel, frames, None, [(slot, list(roots)) for slot, roots in writer.slots])
         node = writer.write()
+        text = self.module.tree.code_for_node(node)
         name = kernel.name
         if keep_original:
             name = f"{name}_gluon"
@@ -350,7 +368,8 @@ class ModuleWriter:
             name = f"{name}_{number + 1}"
         if name != kernel.name:
             node = node.with_changes(name=cst.Name(name))
-        return Written(name, kernel, frames, node, [(slot, list(roots)) for slot, roots in writer.slots])
+        slots: list[tuple[str, list[object]]] = [(slot, list(roots)) for slot, roots in writer.slots]
+        return Written(name, kernel, frames, node, slots, text=text)
 
     def _needed_by_triton(self, kernel: Kernel) -> bool:
         """Whether a kernel that stays Triton calls this helper."""
