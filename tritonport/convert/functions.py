@@ -154,7 +154,8 @@ class FunctionWriter(ExpressionWriter):
     def _local_layout(self, parameter: str) -> str:
         """The name, inside the helper, of the layout of one of its tensor arguments."""
         if parameter not in self.argument_layouts:
-            wanted = "layout" if not self.argument_layouts else f"{parameter}_layout"
+            plain = not self.argument_layouts and "layout" not in self.names.taken
+            wanted = "layout" if plain else f"{parameter}_layout"
             self.argument_layouts[parameter] = self.names.fresh(wanted)
             self.changed = True
         return self.argument_layouts[parameter]

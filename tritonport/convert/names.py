@@ -61,8 +61,8 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
 
 def name_made(term: Term, known: dict[Term, str], names: Names, labels: dict[Term, str]) -> str:
     """A layout that is made of another one is named after the first variable that has it, else after what makes it."""
-    if term in labels:
-        return names.fresh(f"{labels[term]}_layout".lower())
+    if term in labels and (own := f"{labels[term]}_layout".lower()) not in names.taken:
+        return names.fresh(own)
     prefix = known[root_of(term)].removesuffix("layout")
     if isinstance(term, Permute):
         kind = "transposed" if term.order == (1, 0) else "permuted"
