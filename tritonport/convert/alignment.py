@@ -86,13 +86,13 @@ def tile_names(roots: Iterable[Root]) -> set[str]:
     return {name for atom in atoms for name in re.findall(r"[A-Za-z_]\w*", atom)}
 
 
-def has_other_uses(name: str, nodes: Iterable[cst.CSTNode]) -> bool:
-    """Whether a file asks a kernel for more than a launch: `kernel.warmup`, `kernel.fn`."""
-    return any(
-        isinstance(node, cst.Attribute)
-        and (
-            (isinstance(node.value, cst.Name) and node.value.value == name)
-            or (isinstance(node.value, cst.Attribute) and node.value.attr.value == name)
-        )
-        for node in nodes
-    )
+def asked_of(nodes: Iterable[cst.CSTNode]) -> set[str]:
+    """The names of which a file asks for more than a launch: `kernel.warmup`, `module.kernel.fn`."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, cst.Attribute):
+            if isinstance(node.value, cst.Name):
+                found.add(node.value.value)
+            elif isinstance(node.value, cst.Attribute):
+                found.add(node.value.attr.value)
+    return found

@@ -16,7 +16,7 @@ from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import Interpreter, assigned_names
 from tritonport.analysis.signatures import signature
 from tritonport.analysis.values import Kind, Refusal
-from tritonport.convert.alignment import Alignment, has_other_uses, tile_names
+from tritonport.convert.alignment import Alignment, asked_of, tile_names
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
@@ -123,8 +123,8 @@ class ModuleWriter:
             for kernel in self.module.kernels
             if kernel.language == "triton" and (self.wanted is None or kernel.name in self.wanted)
         ]
-        called = self._called()
-        entries = [kernel for kernel in candidates if kernel not in called or kernel in self._launched()]
+        called = self._called
+        entries = [kernel for kernel in candidates if kernel not in called or kernel in self._launched]
         while True:
             self._reset()
             remaining = [kernel for kernel in entries if kernel not in self.refusals]
@@ -185,7 +185,7 @@ class ModuleWriter:
         """What gives something back is no kernel: its callers, in other files, know what its arguments are."""
         kernel = frame.kernel
         gives_back = any(value.kind is not Kind.NONE for _, value in frame.returns)
-        if gives_back and writer.layouts and kernel not in self._launched():
+        if gives_back and writer.layouts and kernel not in self._launched:
             raise Refusal(
                 "TP201",
                 f"{kernel.name} makes tensors for its callers, and no kernel of this file calls it",
@@ -208,6 +208,7 @@ class ModuleWriter:
     def _orphans(self, candidates: list[Kernel], called: set[Kernel]) -> None:
         """Helpers whose every caller was left stay as they are, without a word of their own."""
 
+    @cached_property
     def _called(self) -> set[Kernel]:
         found: set[Kernel] = set()
         for kernel in self.module.kernels:
@@ -220,11 +221,12 @@ class ModuleWriter:
                     found.add(other)
         return found
 
+    @cached_property
     def _launched(self) -> set[Kernel]:
         """Kernels that host code launches: `name[grid](...)`."""
         names = set()
-        for call in _calls(self.module.tree):
-            if isinstance(call.func, cst.Subscript):
+        for call in self._nodes:
+            if isinstance(call, cst.Call) and isinstance(call.func, cst.Subscript):
                 path = dotted(call.func.value)
                 if path is not None:
                     names.add(path.split(".")[-1])
@@ -232,9 +234,18 @@ class ModuleWriter:
 
     def may_specialise(self, kernel: Kernel) -> bool:
         """Whether a kernel may get one more argument, which `@triton.heuristics` fills: it is only launched."""
-        if kernel.decorator is None or kernel in self._called() or not self.specialise:
+        if kernel.decorator is None or kernel in self._called or not self.specialise:
             return False
-        return not has_other_uses(kernel.name, walk(self.module.tree))
+        return kernel.name not in self._asked
+
+    @cached_property
+    def _asked(self) -> set[str]:
+        return asked_of(self._nodes)
+
+    @cached_property
+    def _nodes(self) -> list[cst.CSTNode]:
+        """Every node of the file, listed once."""
+        return list(walk(self.module.tree))
 
     @cached_property
     def triton_module(self) -> str:
@@ -444,7 +455,7 @@ class ModuleWriter:
     @cached_property
     def renamed_snippets(self) -> dict[str, str]:
         """Emitted functions whose names the file uses for something else."""
-        names = {node.value for node in walk(self.module.tree) if isinstance(node, cst.Name)}
+        names = {node.value for node in self._nodes if isinstance(node, cst.Name)}
         defined = {
             statement.name.value: self.module.tree.code_for_node(statement).strip()
             for statement in self.module.tree.body
