@@ -78,6 +78,11 @@ def test_the_narrowest_element_decides(emitted: ModuleType) -> None:
     assert emitted.element_bits(tl.pointer_type(tl.int8), pointer(tl.float32)) == 8
 
 
+def test_without_a_pointer_one_element_is_16_bytes(emitted: ModuleType) -> None:
+    # An optional output that is not there: its layout is made all the same, and never used.
+    assert emitted.element_bits(None) == 128
+
+
 @pytest.mark.parametrize(("stride", "expected"), [(1, True), (2, False), (SimpleNamespace(dtype=tl.int32), False)])
 def test_a_stride_of_one_is_a_constant(emitted: ModuleType, stride: object, expected: bool) -> None:
     assert emitted.unit(stride) is expected

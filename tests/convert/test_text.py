@@ -295,3 +295,30 @@ def test_a_signature_that_still_fits_stays_on_its_line() -> None:
     assert "\n    n_columns,  # of x\n    BLOCK: gl.constexpr,\n    ALIGNED: gl.constexpr):\n" in ported(
         kernel_text(ROWS, parameters.replace(" n_columns, ", "\n    n_columns,  # of x\n    "))
     )
+
+
+def test_a_helper_for_two_ranks_is_written_once() -> None:
+    above = """@triton.jit
+def clipped(x):
+    return tl.maximum(x, 0.0)
+
+
+@triton.jit
+def scaled(x, alpha):
+    return clipped(x) * alpha
+
+
+"""
+    text = kernel_text(
+        """
+i = tl.arange(0, BM)
+j = tl.arange(0, BN)
+x = tl.load(x_ptr + i[:, None] * BN + j[None, :])
+w = tl.load(w_ptr + j)
+tl.store(out_ptr + i[:, None] * BN + j[None, :], scaled(x, alpha) + scaled(w, alpha)[None, :])
+""",
+        "x_ptr, w_ptr, out_ptr, alpha, BM: tl.constexpr, BN: tl.constexpr",
+    ).replace("\n\n\n@triton.jit\n", f"\n\n\n{above}@triton.jit\n", 1)
+    port = ported(text)
+    assert port.count("def clipped") == port.count("def scaled") == 1
+    assert "scaled(x, alpha) + scaled(w, alpha)[None, :]" in port

@@ -1,0 +1,112 @@
+"""Stores of rows that may start anywhere, beside accesses that are always aligned."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.convert.kernels import (
+    VERSION,
+    assert_same_numbers,
+    decided_by,
+    kernel_text,
+    module_of,
+    ported,
+)
+from tritonport.verify.compile import Resources, compare, compile_kernel
+
+PARAMETERS = "x_ptr, w_ptr, out_ptr, stride, n, BLOCK: tl.constexpr"
+SCALED = """
+row = tl.program_id(0)
+cols = tl.arange(0, BLOCK)
+mask = cols < n
+x = tl.load(x_ptr + row * stride + cols, mask=mask, other=0.0)
+w = tl.load(w_ptr + cols, mask=mask, other=0.0)
+tl.store(out_ptr + row * stride + cols, x * w / tl.sum(x, axis=0), mask=mask)
+"""
+
+
+def test_the_store_has_a_layout_of_its_own() -> None:
+    text = ported(kernel_text(SCALED, PARAMETERS))
+    body = text[text.index("    layout: gl.constexpr") :]
+    assert (
+        body
+        == """\
+    layout: gl.constexpr = coalesced([BLOCK], element_bits(x_ptr, w_ptr, out_ptr), [0], gl.num_warps())
+    store_layout: gl.constexpr = layout if ALIGNED else coalesced([BLOCK], 128, [0], gl.num_warps())
+
+    row = gl.program_id(0)
+    cols = gl.arange(0, BLOCK, layout=layout)
+    cols_store = gl.arange(0, BLOCK, layout=store_layout)
+    mask = cols < n
+    mask_store = cols_store < n
+    x = gl.load(x_ptr + row * stride + cols, mask=mask, other=0.0)
+    w = gl.load(w_ptr + cols, mask=mask, other=0.0)
+    gl.store(
+        out_ptr + row * stride + cols_store, gl.convert_layout(x * w / gl.sum(x, axis=0), store_layout), mask=mask_store
+    )
+"""
+    )
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_it_compiles_like_the_original(tmp_path: Path, aligned: bool) -> None:
+    text = kernel_text(SCALED, PARAMETERS)
+    sides = []
+    for stem, source in (("original", text), ("port", ported(text, VERSION))):
+        kernel = module_of(source, tmp_path, stem).kernel
+        flags = dict.fromkeys(decided_by(kernel), aligned)
+        pointers = dict.fromkeys(("x_ptr", "w_ptr", "out_ptr"), "*bf16")
+        entry: dict[str, Any] = {
+            "fn": kernel,
+            "signature": {**pointers, "stride": "i32", "n": "i32", "BLOCK": "constexpr"}
+            | dict.fromkeys(flags, "constexpr"),
+            "constexprs": {"BLOCK": 2048, **flags},
+            "attrs": {(i,): [["tt.divisibility", 16]] for i in (0, 1, 2, *((3, 4) if aligned else ()))},
+        }
+        result = compile_kernel(entry, "sm_90")
+        assert isinstance(result, Resources), result
+        sides.append(result)
+    original, port = sides
+    assert not [bar.name for bar in compare(original, port) if not bar.passed and bar.name != "registers"]
+    assert port.conversions == original.conversions == (0 if aligned else 1)
+    assert port.store_widths == original.store_widths
+
+
+def test_the_numbers_are_those_of_the_original(tmp_path: Path) -> None:
+    assert_same_numbers(kernel_text(SCALED, PARAMETERS), tmp_path)
+
+
+def test_a_pointer_that_is_assigned_to_itself_is_moved_once(tmp_path: Path) -> None:
+    # The copy that keeps the name comes last: the one for the store reads the argument too.
+    body = """
+row = tl.program_id(0)
+cols = tl.arange(0, BLOCK)
+w = tl.load(w_ptr + cols, mask=cols < n, other=0.0)
+out_ptr = out_ptr + row * stride + cols
+old = tl.load(out_ptr, mask=cols < n, other=1.0)
+tl.store(out_ptr, tl.where(old == old, old, 1.0) * w, mask=cols < n)
+"""
+    text = kernel_text(body, "w_ptr, out_ptr, stride, n, BLOCK: tl.constexpr")
+    port = ported(text)
+    assert port.index("out_ptr_store = out_ptr + row") < port.index("    out_ptr = out_ptr + row")
+    assert_same_numbers(text, tmp_path)
+
+
+def test_loops_that_use_one_name_each_have_their_own(tmp_path: Path) -> None:
+    # What a loop's body binds is not there after it: the first loop needs no index for the store of the second.
+    body = """
+row = tl.program_id(0)
+total = tl.zeros([BLOCK], tl.float32)
+for start in range(0, n, BLOCK):
+    cols = start + tl.arange(0, BLOCK)
+    total += tl.load(x_ptr + row * stride + cols, mask=cols < n, other=0.0)
+mean = tl.sum(total, axis=0) / 64
+for start in range(0, n, BLOCK):
+    cols = start + tl.arange(0, BLOCK)
+    w = tl.load(w_ptr + cols, mask=cols < n, other=0.0)
+    tl.store(out_ptr + row * stride + cols, w * mean, mask=cols < n)
+"""
+    text = kernel_text(body, PARAMETERS)
+    assert ported(text).count("cols_store = ") == 1
+    assert_same_numbers(text, tmp_path)
