@@ -1,12 +1,17 @@
 @gluon.constexpr_function
 def mma_v2_layout(shape, num_warps, chained, follows):
-    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile or one side of it in a chain of dots."""
+    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile or, in a chain of dots, one side of it.
+
+    `follows`: the shape of the dot that the chain begins with. All of the chain divide the longer side of that.
+    """
     rank = len(shape)
     m, n = shape[rank - 2], shape[rank - 1]
     if rank == 3:
         return gl.NVMMADistributedLayout([2, 0], [num_warps, 1, 1], [1, 16, 8])
     if chained or follows:
-        return gl.NVMMADistributedLayout([2, 0], [num_warps, 1] if follows or m >= n else [1, num_warps], [16, 8])
+        first = follows if follows else shape
+        tall = first[len(first) - 2] >= first[len(first) - 1]
+        return gl.NVMMADistributedLayout([2, 0], [num_warps, 1] if tall else [1, num_warps], [16, 8])
     warps = [1, 1]
     while warps[0] * warps[1] < num_warps:
         if m // 16 // warps[0] >= n // 16 // warps[1] and warps[0] < m // 16:

@@ -11,7 +11,16 @@ from tests.convert.kernels import module_of
 from tritonport.rules_data import rules_dir
 
 HEAD = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n\n\n"
-NAMES = ("coalesced", "element_bits", "exact_log2", "index_layout", "integer_like", "unit")
+NAMES = (
+    "coalesced",
+    "element_bits",
+    "exact_log2",
+    "index_layout",
+    "integer_like",
+    "mma_v2_layout",
+    "read_alike",
+    "unit",
+)
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +116,37 @@ def test_exponents_of_powers_of_two(emitted: ModuleType) -> None:
 )
 def test_integers_of_the_same_width(emitted: ModuleType, kind: tl.dtype, integer: tl.dtype) -> None:
     assert emitted.integer_like(kind) == integer
+
+
+@pytest.mark.parametrize(
+    ("shape", "warps", "chained", "follows", "expected"),
+    [
+        ([64, 64], 4, False, None, [2, 2]),
+        ([16, 64], 4, False, None, [1, 4]),
+        ([64, 32], 4, True, None, [4, 1]),
+        ([16, 64], 4, True, None, [1, 4]),
+        # All of a chain divide the side that its first dot divides.
+        ([16, 128], 8, False, [16, 64], [1, 8]),
+        ([64, 128], 8, False, [64, 64], [8, 1]),
+        ([16, 128], 4, True, [64, 32], [4, 1]),
+    ],
+)
+def test_warps_of_a_chain_of_dots_share_one_side(
+    emitted: ModuleType,
+    shape: list[int],
+    warps: int,
+    chained: bool,
+    follows: list[int] | None,
+    expected: list[int],
+) -> None:
+    layout = emitted.mma_v2_layout(shape, warps, chained, follows)
+    assert (list(layout.version), list(layout.warps_per_cta)) == ([2, 0], expected)
+
+
+def test_dots_share_a_tile_that_all_of_them_can_read(emitted: ModuleType) -> None:
+    first, second = (emitted.mma_v2_layout([64, n], 4, True, None) for n in (32, 64))
+    blocked = emitted.coalesced([64, 64], 32, [1, 0], 4)
+    assert emitted.read_alike(tl.float16, [0, 1], [first, second])
+    assert emitted.read_alike(tl.float32, [1, 1], [first, second])
+    assert not emitted.read_alike(tl.float32, [0, 1], [first, second])
+    assert not emitted.read_alike(tl.float16, [1, 1], [first, blocked])

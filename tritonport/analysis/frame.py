@@ -34,8 +34,9 @@ class Definition:
 class Frame:
     """One function, walked for one call (or for the launch of a kernel).
 
-    `lengths` are the numbers of items of tuple arguments, by parameter, where an assertion says them. `unrolled`: a
-    loop over the items of a tuple was read item by item, so its text has to serve every item as it stands.
+    `depth` is how many loops surround the call, in all of its callers. `lengths` are the numbers of items of tuple
+    arguments, by parameter, where an assertion says them. `unrolled`: a loop over the items of a tuple was read item by
+    item, so its text has to serve every item as it stands.
 
     `variants` are the other definitions of a function that an `if` or a `try` defines twice, walked for the same call.
     """
@@ -43,6 +44,7 @@ class Frame:
     kernel: Kernel
     caller: Frame | None = None
     call: cst.Call | None = None
+    depth: int = 0
     values: dict[cst.CSTNode, Value] = field(default_factory=dict)
     reads: dict[cst.CSTNode, Definition] = field(default_factory=dict)
     targets: dict[cst.CSTNode, Definition] = field(default_factory=dict)

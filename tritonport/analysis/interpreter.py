@@ -83,7 +83,7 @@ class Interpreter(Expressions):
         if self.call_depth >= MAX_CALL_DEPTH:
             raise Refusal("TP105", f"{kernel.name} calls itself", call)
         caller = self.frame
-        frame = Frame(kernel, caller=caller, call=call)
+        frame = Frame(kernel, caller=caller, call=call, depth=self.depth)
         if variant:
             caller.variants[call].append(frame)
         else:

@@ -23,8 +23,10 @@ from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
+from tritonport.convert.staging import shared_arguments, tiles_to_stage, turned
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
+from tritonport.layouts.solver import frames_of
 from tritonport.layouts.terms import Root, Slice, Term, base_of, is_narrow, normal
 from tritonport.report import Diagnostic
 from tritonport.report.comments import ignored_codes, is_ignored, note_code, render_note
@@ -52,11 +54,14 @@ class FunctionWriter(ExpressionWriter):
         self.layouts: dict[Term, str] = {}
         self.slots: list[tuple[str, list[Term | None]]] = []
         self.argument_layouts: dict[str, str] = {}
+        self.again: list[tuple[str, Want, str]] = []
         self.alignment = Alignment(frozenset(), frozenset(), enabled=False)
         self.final = False
         self.notes: list[Diagnostic] = []
         self.changed = False
         self.depth = 0
+        self.staged: set[cst.CSTNode] = set()
+        self.shared = {} if self.is_entry else shared_arguments(frames)
         self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
 
     # -- the function
@@ -143,6 +148,8 @@ class FunctionWriter(ExpressionWriter):
     def _parameter_layout(self, terms: list[Term | None]) -> str | None:
         """`x.type.layout` where a tensor argument has that very layout."""
         for parameter in self.kernel.parameters:
+            if parameter.name in self.shared:
+                continue
             have = []
             for frame in self.frames:
                 value = frame.parameters[parameter.name].value
@@ -176,6 +183,8 @@ class FunctionWriter(ExpressionWriter):
         parameters = self.kernel.node.params
         changed = [self._parameter(param) for param in parameters.params]
         keyword_only = [self._parameter(param) for param in parameters.kwonly_params]
+        for _, _, name in self.again:
+            changed.append(cst.Param(cst.Name(name), default=None if not _has_default(changed) else cst.Name("None")))
         for name, _ in self.slots:
             annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
             changed.append(
@@ -264,21 +273,26 @@ class FunctionWriter(ExpressionWriter):
         return _fitted(extended, str(self.module.config.default_indent))
 
     def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
-        """A helper names the layouts it takes from its arguments, once, at its head."""
+        """A helper names the layouts it takes from its arguments, and converts arguments for its loops, at its head."""
         lines = [
             cst.parse_statement(f"{name}: {self.module.gl}.constexpr = {parameter}.type.layout\n", self.module.config)
             for parameter, name in self.argument_layouts.items()
         ]
+        made = [
+            cst.SimpleStatementLine([small])
+            for parameter in self.frames[0].parameters.values()
+            for small in self._conversions(cst.Name(parameter.name), self.webs.of_definition(parameter), at_head=True)
+        ]
         statements = list(body.body)
         place = _after_docstring(statements)
-        statements[place:place] = lines
+        statements[place:place] = [*lines, *made]
         return node.with_changes(body=body.with_changes(body=statements))
 
     # -- copies of variables
 
     def _name_copies(self) -> None:
         if self.is_entry:
-            labels = self._labels()
+            labels = self._labels(self.frames[0])
             roots = sorted(
                 (term for term in self.layouts if isinstance(term, Root)),
                 key=lambda root: (root.wide is not None, root.accesses[0].position if root.accesses else 1 << 30),
@@ -287,10 +301,13 @@ class FunctionWriter(ExpressionWriter):
             self.layouts = name_layouts(roots, self.names, labels)
             for layout in made:
                 self.layouts[layout] = name_made(layout, self.layouts, self.names, labels)
-        numbered = list(self.layouts)
+        else:
+            self._name_slots()
+        known = self.layouts if self.is_entry else self._known_layouts()
+        numbered = list(known)
         for web in self.webs.all():
-            for wanted, (index, focus, name) in web.staged.items():
-                web.staged[wanted] = (index, focus, self.names.fresh(name))
+            if web.staged:
+                web.staged_name = self.names.fresh(web.staged_name)
         for web in self.webs.all():
             if len(web.copies) < 2 and not (web.expensive and web.copies):
                 continue
@@ -313,13 +330,52 @@ class FunctionWriter(ExpressionWriter):
                     # The copies for stores have names of their own; this is the variable that the source has.
                     web.copies[wanted] = (want, web.name)
                     continue
-                label = suffix(term, self.layouts, others if is_narrow(term) else plain)
+                label = suffix(term, known, others if is_narrow(term) else plain)
                 web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
+        if not self.is_entry:
+            self.again = [
+                (parameter.name, want, name)
+                for parameter in self.frames[0].parameters.values()
+                if self._given_cheaply(parameter.name)
+                for want, name in self.webs.of_definition(parameter).copies.values()
+            ]
 
-    def _labels(self) -> dict[Term, str]:
-        """Per layout, the first variable of the kernel that has it."""
+    def _name_slots(self) -> None:
+        """The layouts of a helper are named after what has them, where there are several."""
+        if len(self.slots) + len(self.argument_layouts) < 2:
+            return
+        self.names.taken -= {*self.argument_layouts.values(), *(name for name, _ in self.slots)}
+        for parameter in self.argument_layouts:
+            self.argument_layouts[parameter] = self.names.fresh(f"{parameter}_layout".lower())
+        labels = [self._labels(frame) for frame in self.frames]
+        for place, (name, terms) in enumerate(self.slots):
+            found = (known.get(term) for known, term in zip(labels, terms, strict=True) if term is not None)
+            label = next((label for label in found if label is not None), None)
+            self.slots[place] = (self.names.fresh(f"{label}_layout".lower() if label else name), terms)
+
+    def _known_layouts(self) -> dict[Term, str]:
+        """The names that a helper has for layouts: those of its arguments, and its parameters."""
         found: dict[Term, str] = {}
-        for definition in self.frames[0].targets.values():
+        for frame in self.frames:
+            for parameter, name in self.argument_layouts.items():
+                value = frame.parameters[parameter].value
+                if value.is_tensor and value.focus is not None:
+                    found.setdefault(normal(value.term), name)
+        for name, terms in self.slots:
+            for term in terms:
+                if term is not None:
+                    found.setdefault(term, name)
+        return found
+
+    def _given_cheaply(self, name: str) -> bool:
+        """Whether callers write an argument in any layout for nothing: it is given once more, not converted."""
+        values = [frame.parameters[name].value for frame in self.frames]
+        return all(value.op == "parameter" and value.operands[0].value.focus is None for value in values)
+
+    def _labels(self, function: Frame) -> dict[Term, str]:
+        """Per layout, the first variable of a function, or of the helpers it calls, that has it."""
+        found: dict[Term, str] = {}
+        for definition in [definition for frame in frames_of(function) for definition in frame.targets.values()]:
             value = definition.value
             if value.is_tensor and value.focus is not None and not isinstance(normal(value.term), Slice):
                 found.setdefault(normal(value.term), definition.name)
@@ -337,7 +393,7 @@ class FunctionWriter(ExpressionWriter):
                 return node.with_changes(value=next(iter(web.copies.values()))[1])
             if web.ask(want):
                 self.changed = True
-            return node.with_changes(value=web.copies[key(want)][1])
+            return node.with_changes(value=web.copy(want))
         bound = web.bound
         if want is None or all(
             wanted is None or have is None or normal(wanted) == normal(have)
@@ -347,32 +403,61 @@ class FunctionWriter(ExpressionWriter):
         if self._can_hoist(definitions):
             if web.ask(want):
                 self.changed = True
-            return node.with_changes(value=web.copies[key(want)][1])
+                self.layout_text(want)
+            return node.with_changes(value=web.copy(want))
         return self.coerce(node, bound, want)
 
     def staged_operand(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression | None:
-        """An operand of a dot that does not change in the loop around it: it is put in shared memory once, before the
-        loop."""
+        """An operand of a dot that was put in shared memory further up, or its transpose: before the loop if it does
+        not change in that, else where it is loaded if that is far off or several dots read it."""
+        value = self.first(node)
+        inner = turned(value) if value is not None and not isinstance(node, cst.Name) else None
+        if inner is not None:
+            tile = self.staged_operand(inner, 1 - index, focus) if isinstance(inner, cst.Name) else None
+            if tile is None:
+                return None
+            order = cst.Arg(cst.parse_expression("(1, 0)"))
+            return cst.Call(cst.Attribute(tile, cst.Name("permute")), [order])
         if not isinstance(node, cst.Name):
             return None
         definitions = [frame.reads.get(node) for frame in self.frames]
         found = next((definition for definition in definitions if definition is not None), None)
-        if found is None or not self._can_hoist(definitions):
+        if found is not None and found.how == "parameter" and found.name in self.shared:
+            return node
+        if found is None or not (self._can_hoist(definitions) or self._staged_at_once(definitions)):
             return None
         web = self.webs.of_definition(found)
         if not web.expensive or not web.is_tensor:
             return None
         wanted = (index, *key(focus))
         if wanted not in web.staged:
-            web.staged[wanted] = (index, focus, f"{web.name}_smem")
+            web.staged[wanted] = (index, focus)
+            web.staged_name = f"{web.name}_smem"
             self.changed = True
             self.layout_text(focus)
-        return cst.Name(web.staged[wanted][2])
+        return cst.Name(web.staged_name)
 
     def _can_hoist(self, definitions: Sequence[Definition | None]) -> bool:
-        """A value made outside of the loop that uses it is converted where it is made, once."""
+        """A value made outside of the loop that uses it is converted where it is made, once: an argument of a helper
+        at its head."""
         found = [definition for definition in definitions if definition is not None]
-        return all(definition.how == "assign" and definition.depth < self.depth for definition in found)
+        return all(
+            (definition.how == "assign" and definition.depth - definition.frame.depth < self.depth)
+            or (definition.how == "parameter" and self.depth > 0)
+            for definition in found
+        )
+
+    def _staged_argument(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression:
+        """A variable that dots of a helper read, in shared memory since it was assigned."""
+        for frame in self.frames:
+            definition = frame.reads.get(node)
+            if definition is not None and definition.statement is not None:
+                self.staged.add(definition.statement)
+        return self.staged_operand(node, index, focus) or self.emit(node)
+
+    def _staged_at_once(self, definitions: Sequence[Definition | None]) -> bool:
+        found = [definition for definition in definitions if definition is not None]
+        return all(definition.how == "assign" and definition.statement in self.staged for definition in found)
 
     # -- statements
 
@@ -385,6 +470,7 @@ class FunctionWriter(ExpressionWriter):
         assert isinstance(body, cst.IndentedBlock)
         written: list[cst.BaseStatement] = []
         lines = sink_loads(body.body, self.frames) if self.depth else body.body
+        self.staged |= tiles_to_stage(lines, self.frames)
         if not self.final:
             for line in reversed(lines):
                 self._statement(line)
@@ -533,21 +619,31 @@ class FunctionWriter(ExpressionWriter):
             return [(web.bound, target.value)]
         return [(want, name) for want, name in web.copies.values()]
 
-    def _conversions(self, target: cst.Name, web: Web) -> list[cst.BaseSmallStatement]:
-        """Copies of an expensive variable that a loop below asks for in another layout."""
+    def _conversions(self, target: cst.Name, web: Web, at_head: bool = False) -> list[cst.BaseSmallStatement]:
+        """Copies of an expensive variable that are made where it is: in other layouts, in shared memory for dots."""
         if not web.expensive:
             return []
         written: list[cst.BaseSmallStatement] = []
+        given = {name for _, _, name in self.again} if at_head else ()
         for want, name in web.copies.values():
+            if name in given:
+                continue
             value = self.module.gl_call(
                 "convert_layout", [cst.Name(target.value), cst.parse_expression(self.layout_text(want))]
             )
             written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], value))
-        for index, focus, name in web.staged.values():
-            arguments = [cst.Name(target.value), cst.Integer(str(index)), cst.parse_expression(self.layout_text(focus))]
-            call = self.module.snippet_call("dot_operand", [cst.Arg(argument) for argument in arguments])
+        if web.staged:
+            # Statements are read from the last to the first, so the dots asked in that order.
+            dots = list(web.staged.values())[::-1]
+            indices = [str(index) for index, _ in dots]
+            layouts = [self.layout_text(focus) for _, focus in dots]
+            several = len(web.staged) > 1
+            texts = [f"[{', '.join(column)}]" if several else column[0] for column in (indices, layouts)]
+            arguments = [cst.Name(target.value), *map(cst.parse_expression, texts)]
+            function = "dot_operands" if several else "dot_operand"
+            call = self.module.snippet_call(function, [cst.Arg(argument) for argument in arguments])
             call = call.with_changes(args=self.module.separated(call.args))
-            written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], call))
+            written.append(cst.Assign([cst.AssignTarget(cst.Name(web.staged_name))], call))
         return written
 
     def _unpack(self, small: cst.Assign, target: cst.Tuple | cst.List) -> list[cst.BaseSmallStatement]:
@@ -670,6 +766,8 @@ class FunctionWriter(ExpressionWriter):
         arguments = []
         names = [parameter.name for parameter in callee.kernel.parameters]
         position = 0
+        given: dict[str, cst.BaseExpression] = {}
+        shared = written.shared_for(callees)
         for argument in node.args:
             if argument.keyword is not None:
                 name = argument.keyword.value
@@ -679,6 +777,10 @@ class FunctionWriter(ExpressionWriter):
             else:
                 name = names[position]
                 position += 1
+            given[name] = argument.value
+            if name in shared:
+                arguments.append(argument.with_changes(value=self._staged_argument(argument.value, *shared[name])))
+                continue
             wanted = tuple(
                 None
                 if frame is None
@@ -698,21 +800,16 @@ class FunctionWriter(ExpressionWriter):
                     value=self.emit(argument.value, wanted if any(term is not None for term in wanted) else None)
                 )
             )
-        extra = []
+        extra = [(copy, self.emit(given[name], want)) for name, want, copy in written.again_for(callees)]
         for name, roots in written.slots_for(callees):
-            if all(root is None for root in roots):
-                continue
-            extra.append(
-                cst.Arg(
-                    cst.parse_expression(self.layout_text(tuple(roots))),
-                    keyword=cst.Name(name),
-                    equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-                )
-            )
+            if any(root is not None for root in roots):
+                extra.append((name, cst.parse_expression(self.layout_text(tuple(roots)))))
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
         from tritonport.convert.expressions import join_arguments
 
         function = self.module.helper_function(node, callee.kernel, written)
-        call = node.with_changes(func=function, args=join_arguments(arguments, extra))
+        added = [cst.Arg(value, keyword=cst.Name(name), equal=equal) for name, value in extra]
+        call = node.with_changes(func=function, args=join_arguments(arguments, added))
         result = self.first(node)
         if result is None or not result.is_tensor:
             return call

@@ -97,8 +97,9 @@ def _dot_layout(
         element = f"{likely[0]}.dtype.element_ty"
     if dot.precision == "F32_PRECISION":
         used.add("F32_PRECISION")
-    chained = ", chained=True" if root.chained else ", follows=True" if root.follows else ""
-    return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chained})"
+    chain = ", chained=True" if root.chained else ""
+    chain += f", follows=[{_sizes(root.follows)}]" if root.follows else ""
+    return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chain})"
 
 
 def definitions(

@@ -22,6 +22,7 @@ from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
+from tritonport.convert.wants import Want
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.stores import split_unaligned
 from tritonport.layouts.terms import Root, Term, root_of
@@ -36,7 +37,8 @@ class Written:
     """One Gluon version of a helper: its name, its text, and the layouts it has to be given.
 
     `text` is that of the source's own name, which versions have in common.
-
+    `shared`: arguments that it takes in shared memory, each with the operand of dots it is and the layouts of their
+    results. `again`: arguments that it takes in further layouts, each with these and the name of the parameter for it.
     `as_it_is`: the Triton function of another file, which needs no version of its own.
     """
 
@@ -47,15 +49,36 @@ class Written:
     slots: list[tuple[str, list[object]]] = field(default_factory=list)
     as_it_is: bool = False
     text: str | None = None
+    again: list[tuple[str, list[object], str]] = field(default_factory=list)
+    shared: dict[str, tuple[int, Want]] = field(default_factory=dict)
 
     def serves_too(self, other: Written) -> bool:
         """Take over the calls of another version, where it has the same text."""
-        if self.text is None or self.text != other.text:
+        if self.text is None or self.text != other.text or self.shared.keys() != other.shared.keys():
             return False
         self.frames = [*self.frames, *other.frames]
         pairs = zip(self.slots, other.slots, strict=True)
         self.slots = [(name, [*roots, *more]) for (name, roots), (_, more) in pairs]
+        again = zip(self.again, other.again, strict=True)
+        self.again = [(argument, [*terms, *more], name) for (argument, terms, name), (_, more, _) in again]
+        self.shared = {name: (index, (*want, *other.shared[name][1])) for name, (index, want) in self.shared.items()}
         return True
+
+    def shared_for(self, callees: Sequence[Frame | None]) -> dict[str, tuple[int, Want]]:
+        """The arguments in shared memory, with the layouts for the given frames."""
+        positions = [None if frame is None else self.frames.index(frame) for frame in callees]
+        return {
+            name: (index, tuple(None if position is None else want[position] for position in positions))
+            for name, (index, want) in self.shared.items()
+        }
+
+    def again_for(self, callees: Sequence[Frame | None]) -> list[tuple[str, Want, str]]:
+        """The arguments that are given again, with the layouts for the given frames."""
+        positions = [None if frame is None else self.frames.index(frame) for frame in callees]
+        return [
+            (argument, tuple(None if position is None else terms[position] for position in positions), name)  # type: ignore[misc]
+            for argument, terms, name in self.again
+        ]
 
     def slots_for(self, callees: Sequence[Frame | None]) -> list[tuple[str, list[Term | None]]]:
         """The layout parameters with their terms for the given frames."""
@@ -301,7 +324,7 @@ class ModuleWriter:
             for other in frame.variants.get(node, ()):
                 found = self.helper_of(other)
                 if found.as_it_is is not written.as_it_is or (
-                    found.slots != written.slots and (found.slots or written.slots)
+                    (found.slots, found.again, found.shared) != (written.slots, written.again, written.shared)
                 ):
                     raise Refusal("TP102", f"the definitions of {callee.name} need different calls in Gluon", node)
                 if callee.module is not self.module and not found.as_it_is:
@@ -369,7 +392,7 @@ class ModuleWriter:
             with self.reading_of(kernel):
                 node = writer.write()
             name = self.imported.copied(kernel, node, number)
-            return Written(name, kernel, frames, None, [(slot, list(roots)) for slot, roots in writer.slots])
+            return _written(name, kernel, frames, None, writer)
         node = writer.write()
         text = self.module.tree.code_for_node(node)
         name = kernel.name
@@ -379,8 +402,7 @@ class ModuleWriter:
             name = f"{name}_{number + 1}"
         if name != kernel.name:
             node = node.with_changes(name=cst.Name(name))
-        slots: list[tuple[str, list[object]]] = [(slot, list(roots)) for slot, roots in writer.slots]
-        return Written(name, kernel, frames, node, slots, text=text)
+        return _written(name, kernel, frames, node, writer, text)
 
     def _needed_by_triton(self, kernel: Kernel) -> bool:
         """Whether a kernel that stays Triton calls this helper."""
@@ -596,3 +618,16 @@ def _calls(node: cst.CSTNode) -> list[cst.Call]:
 def _module_names(module: SourceModule) -> set[str]:
     bindings = module.bindings
     return {*bindings.imported, *bindings.assigned, *bindings.functions, *bindings.kernels}
+
+
+def _written(
+    name: str,
+    kernel: Kernel,
+    frames: list[Frame],
+    node: cst.FunctionDef | None,
+    writer: FunctionWriter,
+    text: str | None = None,
+) -> Written:
+    slots: list[tuple[str, list[object]]] = [(slot, list(terms)) for slot, terms in writer.slots]
+    again: list[tuple[str, list[object], str]] = [(given, list(want), copy) for given, want, copy in writer.again]
+    return Written(name, kernel, frames, node, slots, text=text, again=again, shared=writer.shared)

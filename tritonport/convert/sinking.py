@@ -2,7 +2,7 @@
 
 Gluon schedules nothing: a tile that is loaded at the top of a loop and used at its end sits in registers for the whole
 iteration. Triton's compiler moves such a load down where nothing between could write what it reads; so does this, for
-the tiles that a dot of the same loop takes.
+the tiles of a loop that has dots. What the dots themselves read goes to shared memory instead (`staging`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import assigned_names
+from tritonport.convert.staging import has_dot, loaded_tile, read_by_dots
 from tritonport.source.walk import walk
 
 _WRITES = ("store", "atomic", "barrier", "asm")
@@ -21,12 +22,13 @@ _WRITES = ("store", "atomic", "barrier", "asm")
 def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[cst.BaseStatement]:
     """The statements of a loop body with tile loads moved down to where their values are first read."""
     ordered = list(lines)
-    if not any(_has_dot(line, frames) for line in ordered):
+    if not any(has_dot(line, frames) for line in ordered):
         return ordered
-    for line in list(lines):
-        name = _loaded_name(line, frames)
-        if name is None:
+    for place, line in enumerate(lines):
+        target = loaded_tile(line, frames)
+        if target is None or read_by_dots(lines, place, frames)[0]:
             continue
+        name = target.value
         start = ordered.index(line)
         place = start
         needed = _names_read(line)
@@ -40,30 +42,6 @@ def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[
         if place > start:
             ordered.insert(place, ordered.pop(start))
     return ordered
-
-
-def _loaded_name(line: cst.BaseStatement, frames: list[Frame]) -> str | None:
-    """`x` of `x = tl.load(...)` where x is a tile; None for any other statement."""
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        return None
-    small = line.body[0]
-    if (
-        not isinstance(small, cst.Assign)
-        or len(small.targets) != 1
-        or not isinstance(small.targets[0].target, cst.Name)
-    ):
-        return None
-    value = next((frame.values[small.value] for frame in frames if small.value in frame.values), None)
-    if value is None or not value.is_tensor or value.op != "load" or value.rank < 2 or value.volatile:
-        return None
-    return small.targets[0].target.value
-
-
-def _has_dot(line: cst.BaseStatement, frames: list[Frame]) -> bool:
-    return any(
-        isinstance(node, cst.Call) and any(frame.operations.get(node) == "dot" for frame in frames)
-        for node in walk(line)
-    )
 
 
 def _writes(line: cst.BaseStatement, frames: list[Frame]) -> bool:

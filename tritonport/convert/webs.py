@@ -13,7 +13,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind
-from tritonport.convert.wants import Want, key
+from tritonport.convert.wants import Want, key, same_want
 from tritonport.layouts.terms import Term
 
 Key = object
@@ -60,16 +60,32 @@ class Web:
         chosen = max(candidates, key=lambda definition: (definition.how == "phi", definition.depth))
         return chosen.value.term
 
-    staged: dict[tuple[object, ...], tuple[int, Want, str]] = field(default_factory=dict)
-    """Per operand index and layout of a dot's result, the name of the operand that is put in shared memory once."""
+    staged: dict[tuple[object, ...], tuple[int, Want]] = field(default_factory=dict)
+    """The dots that read the variable from shared memory: operand index and layout of the result."""
+    staged_name: str = ""
+    """What the tile in shared memory is called."""
 
     def ask(self, want: Want) -> bool:
-        """Ask for a copy in a layout; True where it is new."""
-        wanted = key(want)
-        if wanted in self.copies:
-            return False
-        self.copies[wanted] = (want, self.name)
+        """Ask for a copy in a layout; True where it is new.
+
+        What calls of a helper ask that do not all reach one place is asked of one copy.
+        """
+        for known, (have, name) in self.copies.items():
+            if same_want(have, want):
+                both = tuple(new if old is None else old for old, new in zip(have, want, strict=True))
+                if key(both) == known:
+                    return False
+                entries = [
+                    (key(both), (both, name)) if item == known else (item, found) for item, found in self.copies.items()
+                ]
+                self.copies = dict(entries)
+                return True
+        self.copies[key(want)] = (want, self.name)
         return True
+
+    def copy(self, want: Want) -> str:
+        """The name of the copy in a layout that was asked for."""
+        return next(name for have, name in self.copies.values() if same_want(have, want))
 
 
 def base_keys(definition: Definition, seen: set[int] | None = None) -> set[Key]:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import libcst as cst
+
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
@@ -147,7 +149,7 @@ def solve(frames: list[Frame]) -> list[Value]:
     for position, value in enumerate(values):
         if needs_layout(value) and not value.cheap and value.shared is None:
             value.focus = _focus(value, position)
-    _mark_chains(values)
+    _mark_chains(frames, values)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None:
@@ -216,6 +218,9 @@ def recompute(edges: list[Edge]) -> None:
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
     if id(value) in known:
         return known[id(value)]
+    if value.op == "parameter" and value.rank == 1:
+        # An index vector that a helper is given is converted once, at its head; what is made of it is written again.
+        return True
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
     known[id(value)] = True
     simple = (value.arithmetic and value.op != "reshape") or (
@@ -235,7 +240,7 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
 def _demote(value: Value, want: Term) -> None:
     """Make a value cheap, and what it is computed from, down to where the layout that is wanted is there for
     nothing."""
-    if value.focus is None or equivalent(value.term, want):
+    if value.focus is None or value.op == "parameter" or equivalent(value.term, want):
         return
     value.focus = None
     value.cheap = True
@@ -244,12 +249,14 @@ def _demote(value: Value, want: Term) -> None:
             _demote(operand.value, wanted(operand, want))
 
 
-def _mark_chains(values: list[Value]) -> None:
+def _mark_chains(frames: Iterable[Frame], values: list[Value]) -> None:
     """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the
-    tile."""
+    tile, and with mma.sync all of the chain divide it as the first does (`warpsPerTileV2` of Triton's
+    AccelerateMatmul.cpp)."""
+    carried = {id(merge.value) for frame in frames for merge in frame.merges if not isinstance(merge.statement, cst.If)}
     users: dict[int, list[Value]] = {}
     for value in values:
-        if value.op != "phi":
+        if id(value) not in carried:
             for operand in value.operands:
                 users.setdefault(id(operand.value), []).append(value)
     for value in values:
@@ -265,7 +272,7 @@ def _mark_chains(values: list[Value]) -> None:
             if user.dot is not None:
                 value.focus.chained = True
                 if user.focus is not None:
-                    user.focus.follows = True
+                    user.focus.follows = user.focus.follows or value.focus.follows or value.shape
                 break
             work += users.get(id(user), [])
 

@@ -23,7 +23,8 @@ from tritonport.analysis.strides import Order
 class Root:
     """A layout to be chosen: one `gl.constexpr` in the output unless it turns out to be a slice of another.
 
-    `whole`: it must not be one. Triton's lowering of scans takes blocked layouts alone
+    `chained`: another dot takes the result of this one. `follows`: the shape of the first dot in the chain that leads
+    to this one. `whole`: it must not be a slice. Triton's lowering of scans takes blocked layouts alone
     (`ScanLoweringHelper::isSupported`).
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
     """
@@ -34,7 +35,7 @@ class Root:
     accesses: list[Access] = field(default_factory=list)
     dot: Dot | None = None
     chained: bool = False
-    follows: bool = False
+    follows: tuple[Dim | None, ...] = ()
     bound: Term | None = None
     whole: bool = False
     wide: Root | None = None

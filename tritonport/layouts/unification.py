@@ -201,7 +201,7 @@ def _merge(term: Root, root: Root) -> None:
     term.order = _preferred(term.order, root.order)
     term.dot = term.dot or root.dot
     term.chained |= root.chained
-    term.follows |= root.follows
+    term.follows = term.follows or root.follows
     term.accesses.extend(root.accesses)
     term.whole |= root.whole
 

@@ -1,5 +1,5 @@
 @gluon.constexpr_function
-def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=False):
+def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=None):
     """The layout of a dot's result for the widest instruction that fits and keeps its precision.
 
     The warps of a warpgroup instruction tile M while it lasts, all of it in a chain of dots.
