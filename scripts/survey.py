@@ -1,0 +1,192 @@
+"""Run the tool over the packages people use and say, package by package, how far it comes.
+
+    python scripts/survey.py NAME=DIRECTORY ... --table FILE --json FILE -j 2
+
+Every kernel is converted; those converted are compiled offline, original and port, with guessed signatures, and held
+to the bars of a literal port. What converts and does not compile, or misses a bar, is listed with the reason.
+The packages must be importable: their directories, and what they import, belong on PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from types import FrameType
+
+import click
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from surveys.findings import KernelFinding, entries, find_status  # noqa: E402
+from surveys.sides import ResultCache, compile_sides  # noqa: E402
+from surveys.tables import markdown, print_summary, print_worklist, to_json  # noqa: E402
+
+from tritonport.convert import ConvertOptions  # noqa: E402
+from tritonport.report import Selection  # noqa: E402
+from tritonport.run.convert_file import ConvertTask, FileResult, convert_file  # noqa: E402
+from tritonport.run.paths import InputFile, find_inputs  # noqa: E402
+from tritonport.run.progress import ProgressLine  # noqa: E402
+from tritonport.verify.compile.bars import compare  # noqa: E402
+from tritonport.verify.compile.resources import Resources  # noqa: E402
+from tritonport.verify.compile.side import SideRequest  # noqa: E402
+from tritonport.verify.compile.signature import guess  # noqa: E402
+
+_CONVERT_LIMIT = 60
+"""Seconds for the conversion of one file: far beyond what any takes, so that one that hangs is a finding."""
+
+
+def _ring(signum: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"the conversion takes more than {_CONVERT_LIMIT} s")
+
+
+def convert_timed(task: ConvertTask) -> tuple[FileResult, float]:
+    """The result of one file and the seconds it took."""
+    signal.signal(signal.SIGALRM, _ring)
+    signal.alarm(_CONVERT_LIMIT)
+    start = time.monotonic()
+    try:
+        result = convert_file(task)
+    finally:
+        signal.alarm(0)
+    return result, time.monotonic() - start
+
+
+def convert_package(
+    inputs: list[InputFile], options: ConvertOptions, jobs: int
+) -> tuple[list[tuple[InputFile, FileResult, float]], float]:
+    """Every file of a package with its result and its seconds, and the seconds the whole package took."""
+    tasks = [ConvertTask(one.path, options, Selection(), file=one.file, explicit=False) for one in inputs]
+    start = time.monotonic()
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        results = list(pool.map(convert_timed, tasks))
+    wall = time.monotonic() - start
+    return [(one, result, seconds) for one, (result, seconds) in zip(inputs, results, strict=True)], wall
+
+
+def _named(argument: str) -> tuple[str, str]:
+    """(name, directory) of an argument NAME=DIRECTORY or DIRECTORY."""
+    name, _, directory = argument.rpartition("=")
+    return name or Path(directory).name, directory
+
+
+def choose(
+    inputs: dict[str, list[InputFile]], only: set[str], sample: int | None, seed: int
+) -> set[tuple[str, str]] | None:
+    """(path, qualified name) of the kernels to survey: those with a name in `only`, `sample` of them; None for all."""
+    if not only and sample is None:
+        return None
+    found = [
+        (one.path, kernel)
+        for files in inputs.values()
+        for one in files
+        for kernel in sorted(entries(one.file.read_text(encoding="utf-8", errors="replace")))
+        if not only or kernel.rpartition(".")[2] in only
+    ]
+    return set(found if sample is None or sample >= len(found) else random.Random(seed).sample(found, sample))
+
+
+@click.command()
+@click.argument("packages", nargs=-1, required=True)
+@click.option("--exclude", multiple=True, help="Glob of files and directories to leave out; repeatable.")
+@click.option("--target", default="sm_90", show_default=True)
+@click.option("--triton", "version", default=None, help="Version to write for.  [default: the installed one]")
+@click.option("-j", "--jobs", default=2, show_default=True)
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds for one kernel's compile.")
+@click.option("--sample", type=int, help="Compile this many kernels, chosen by --seed.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--kernel", "only", multiple=True, help="Compile kernels with this name alone; repeatable.")
+@click.option("--no-compile", is_flag=True, help="Convert only.")
+@click.option("--cache", type=click.Path(path_type=Path), help="Keep the results of compiles in this file.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path))
+@click.option("--table", "table_file", type=click.Path(path_type=Path))
+@click.option("--worklist", "show_worklist", is_flag=True, help="Print every kernel that falls short, and why.")
+def main(
+    packages: tuple[str, ...],
+    exclude: tuple[str, ...],
+    target: str,
+    version: str | None,
+    jobs: int,
+    timeout: float,
+    sample: int | None,
+    seed: int,
+    only: tuple[str, ...],
+    no_compile: bool,
+    cache: Path | None,
+    json_file: Path | None,
+    table_file: Path | None,
+    show_worklist: bool,
+) -> None:
+    """Survey PACKAGES, each a directory or NAME=DIRECTORY."""
+    import triton
+
+    os.environ.pop("TRITON_INTERPRET", None)
+    version = version or ".".join(triton.__version__.split(".")[:2])
+    progress = ProgressLine(quiet=False)
+    findings: list[KernelFinding] = []
+    texts: dict[str, tuple[InputFile, FileResult]] = {}
+    seconds: dict[str, float] = {}
+    inputs = {name: find_inputs([directory], exclude) for name, directory in map(_named, packages)}
+    chosen = choose(inputs, set(only), sample, seed)
+    for name, files in inputs.items():
+        options = ConvertOptions(triton=version, target=target)
+        wanted = [one for one in files if chosen is None or any(path == one.path for path, _ in chosen)]
+        converted, seconds[name] = convert_package(wanted, options, jobs)
+        for one, result, spent in converted:
+            texts[one.path] = one, result
+            findings += find_status(name, one, result, spent)
+        progress(len(seconds), len(packages), name)
+    progress.clear()
+    findings = [one for one in findings if chosen is None or (one.path, one.qualname) in chosen]
+    if not no_compile:
+        to_compile = [one for one in findings if one.status in ("converted", "partial")]
+        compile_chosen(to_compile, texts, target, timeout, jobs, ResultCache(cache, triton.__version__), progress)
+    print_summary(findings, seconds)
+    if show_worklist:
+        print_worklist(findings)
+    if json_file is not None:
+        json_file.write_text(json.dumps(to_json(findings, seconds), indent=1) + "\n", encoding="utf-8")
+    if table_file is not None:
+        table_file.write_text(markdown(findings, seconds, triton.__version__, target), encoding="utf-8")
+
+
+def compile_chosen(
+    chosen: list[KernelFinding],
+    texts: dict[str, tuple[InputFile, FileResult]],
+    target: str,
+    timeout: float,
+    jobs: int,
+    cache: ResultCache,
+    progress: ProgressLine,
+) -> None:
+    """Compile the originals of these kernels, then the ports of those that compile, and note what came of it."""
+    by_file: dict[str, list[KernelFinding]] = {}
+    for one in chosen:
+        by_file.setdefault(one.path, []).append(one)
+    for side in ("original", "port"):
+        requests: list[SideRequest] = []
+        for path, kernels in by_file.items():
+            file, result = texts[path]
+            wanted = {one.qualname for one in kernels if side == "original" or isinstance(one.original, Resources)}
+            assert result.source is not None and result.text is not None
+            guesses = tuple(found for found in guess(result.source.text) if found.kernel in wanted)
+            text = result.text if side == "port" else None
+            requests.append(SideRequest(file.file, path, target, text, guesses=guesses, timeout=timeout))
+        compiled = compile_sides(requests, cache, jobs=jobs, progress=progress)
+        for kernels, results in zip(by_file.values(), compiled, strict=True):
+            for one in kernels:
+                if one.qualname in results:
+                    setattr(one, side, results[one.qualname].result)
+        progress.clear()
+    for one in chosen:
+        if isinstance(one.original, Resources) and isinstance(one.port, Resources):
+            one.bars = compare(one.original, one.port)
+
+
+if __name__ == "__main__":
+    main()

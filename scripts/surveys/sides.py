@@ -1,0 +1,116 @@
+"""Compiling what a survey found: each kernel's original, then the ports of those that compile."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from surveys.pretend import pretend_gpu
+from tritonport.report import Diagnostic
+from tritonport.verify.compile.compiler import warm_up
+from tritonport.verify.compile.forked import run_forked
+from tritonport.verify.compile.resources import CompileFailure
+from tritonport.verify.compile.side import CompiledSpec, Side, SideRequest, compile_side
+
+# Loading a package and compiling its slowest file; each kernel has a limit of its own.
+_FILE_LIMIT = 3600.0
+
+
+@dataclass
+class ResultCache:
+    """Results of compiles by what they depend on, kept in a file.
+
+    The compile of a kernel depends on the text of its file, the signature and the versions; what other files of the
+    package hold is taken to stay as it is while the cache is in use.
+    """
+
+    file: Path | None
+    version: str
+    results: dict[str, CompiledSpec] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.file is not None and self.file.is_file():
+            self.results = pickle.loads(self.file.read_bytes())
+
+    def key(self, request: SideRequest, kernel: str) -> str:
+        """One kernel of one side."""
+        text = request.text if request.text is not None else request.file.read_text(encoding="utf-8", errors="replace")
+        guesses = [found for found in request.guesses if found.kernel == kernel]
+        parts = (self.version, request.target, str(request.file), kernel, repr(guesses), text)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def save(self) -> None:
+        """Write the file, under another name first."""
+        if self.file is not None:
+            scratch = self.file.with_suffix(".tmp")
+            scratch.write_bytes(pickle.dumps(self.results))
+            scratch.replace(self.file)
+
+
+def _compile(request: SideRequest) -> Side:
+    pretend_gpu(request.target)
+    return compile_side(request)
+
+
+def compile_sides(
+    requests: Sequence[SideRequest],
+    cache: ResultCache,
+    *,
+    jobs: int,
+    progress: Callable[[int, int, str], None],
+) -> list[dict[str, CompiledSpec]]:
+    """For each request (one side of one file) what came of each kernel that its guesses name, by qualified name.
+
+    A file that cannot be loaded gives every kernel the reason as a failure.
+    """
+    found: list[dict[str, CompiledSpec]] = []
+    todo: list[tuple[int, SideRequest]] = []
+    for index, request in enumerate(requests):
+        keys = {guess.kernel: cache.key(request, guess.kernel) for guess in request.guesses}
+        found.append({kernel: cache.results[key] for kernel, key in keys.items() if key in cache.results})
+        missing = tuple(guess for guess in request.guesses if guess.kernel not in found[index])
+        if missing:
+            todo.append((index, replace(request, guesses=missing)))
+
+    ended = 0
+
+    def done(position: int, outcome: object) -> None:
+        nonlocal ended
+        ended += 1
+        index, request = todo[position]
+        results = _results(outcome, request)
+        found[index].update(results)
+        for kernel, result in results.items():
+            cache.results[cache.key(requests[index], kernel)] = result
+        if ended % 20 == 0:
+            cache.save()
+        progress(ended, len(todo), request.path)
+
+    if todo:
+        warm_up(todo[0][1].target)
+        import torch  # noqa: F401 once, before the forks
+    run_forked([functools.partial(_compile, one) for _, one in todo], timeout=_FILE_LIMIT, jobs=jobs, done=done)
+    cache.save()
+    return found
+
+
+def _results(outcome: object, request: SideRequest) -> dict[str, CompiledSpec]:
+    side = getattr(outcome, "value", None)
+    if isinstance(side, Side) and side.compiled:
+        return {guess.kernel: one for guess, one in zip(request.guesses, side.compiled, strict=True)}
+    if isinstance(side, Side) and side.diagnostics:
+        first: Diagnostic = side.diagnostics[0]
+        reason, message, path, line = "load", first.message, first.path, first.line
+    else:
+        last = (getattr(outcome, "output", "").strip().splitlines() or ["no output"])[-1]
+        reason, message, path, line = "load", f"{getattr(outcome, 'ended', '?')}: {last}", request.path, 1
+    return {
+        guess.kernel: CompiledSpec(
+            guess.kernel, "", CompileFailure(guess.kernel, request.target, reason, message, path, line), True
+        )
+        for guess in request.guesses
+    }
