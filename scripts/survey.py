@@ -9,12 +9,14 @@ The packages must be importable: their directories, and what they import, belong
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
 import signal
 import sys
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import FrameType
@@ -23,19 +25,19 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from surveys.findings import KernelFinding, entries, find_status  # noqa: E402
-from surveys.sides import ResultCache, compile_sides  # noqa: E402
-from surveys.tables import markdown, print_summary, print_worklist, to_json  # noqa: E402
+from surveys.findings import KernelFinding, entries, find_status
+from surveys.sides import ResultCache, compile_sides, prepare_process
+from surveys.tables import markdown, print_summary, print_worklist, to_json
 
-from tritonport.convert import ConvertOptions  # noqa: E402
-from tritonport.report import Selection  # noqa: E402
-from tritonport.run.convert_file import ConvertTask, FileResult, convert_file  # noqa: E402
-from tritonport.run.paths import InputFile, find_inputs  # noqa: E402
-from tritonport.run.progress import ProgressLine  # noqa: E402
-from tritonport.verify.compile.bars import compare  # noqa: E402
-from tritonport.verify.compile.resources import Resources  # noqa: E402
-from tritonport.verify.compile.side import SideRequest  # noqa: E402
-from tritonport.verify.compile.signature import guess  # noqa: E402
+from tritonport.convert import ConvertOptions
+from tritonport.report import Selection
+from tritonport.run.convert_file import ConvertTask, FileResult, convert_file
+from tritonport.run.paths import InputFile, find_inputs
+from tritonport.run.progress import ProgressLine
+from tritonport.verify.compile.bars import compare
+from tritonport.verify.compile.resources import Resources
+from tritonport.verify.compile.side import CompiledSpec, SideRequest
+from tritonport.verify.compile.signature import guess
 
 _CONVERT_LIMIT = 60
 """Seconds for the conversion of one file: far beyond what any takes, so that one that hangs is a finding."""
@@ -101,6 +103,7 @@ def choose(
 @click.option("--sample", type=int, help="Compile this many kernels, chosen by --seed.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--kernel", "only", multiple=True, help="Compile kernels with this name alone; repeatable.")
+@click.option("--forgive", multiple=True, help="Package whose __init__ may fail, beside those surveyed; repeatable.")
 @click.option("--no-compile", is_flag=True, help="Convert only.")
 @click.option("--cache", type=click.Path(path_type=Path), help="Keep the results of compiles in this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path))
@@ -116,6 +119,7 @@ def main(
     sample: int | None,
     seed: int,
     only: tuple[str, ...],
+    forgive: tuple[str, ...],
     no_compile: bool,
     cache: Path | None,
     json_file: Path | None,
@@ -144,8 +148,14 @@ def main(
     progress.clear()
     findings = [one for one in findings if chosen is None or (one.path, one.qualname) in chosen]
     if not no_compile:
+        names = frozenset({*forgive, *(Path(directory).name for _, directory in map(_named, packages))})
         to_compile = [one for one in findings if one.status in ("converted", "partial")]
-        compile_chosen(to_compile, texts, target, timeout, jobs, ResultCache(cache, triton.__version__), progress)
+        kept = ResultCache(cache, triton.__version__)
+        first = {one.package: texts[one.path][0].file for one in reversed(to_compile)}
+        prepare_process(target, names, list(first.values()))
+        compile_with = functools.partial(compile_sides, cache=kept, jobs=jobs, progress=progress)
+        compile_chosen(to_compile, texts, target, timeout, compile_with)
+        progress.clear()
     print_summary(findings, seconds)
     if show_worklist:
         print_worklist(findings)
@@ -160,9 +170,7 @@ def compile_chosen(
     texts: dict[str, tuple[InputFile, FileResult]],
     target: str,
     timeout: float,
-    jobs: int,
-    cache: ResultCache,
-    progress: ProgressLine,
+    compile_with: Callable[[Sequence[SideRequest]], list[dict[str, CompiledSpec]]],
 ) -> None:
     """Compile the originals of these kernels, then the ports of those that compile, and note what came of it."""
     by_file: dict[str, list[KernelFinding]] = {}
@@ -177,12 +185,11 @@ def compile_chosen(
             guesses = tuple(found for found in guess(result.source.text) if found.kernel in wanted)
             text = result.text if side == "port" else None
             requests.append(SideRequest(file.file, path, target, text, guesses=guesses, timeout=timeout))
-        compiled = compile_sides(requests, cache, jobs=jobs, progress=progress)
+        compiled = compile_with(requests)
         for kernels, results in zip(by_file.values(), compiled, strict=True):
             for one in kernels:
                 if one.qualname in results:
                     setattr(one, side, results[one.qualname].result)
-        progress.clear()
     for one in chosen:
         if isinstance(one.original, Resources) and isinstance(one.port, Resources):
             one.bars = compare(one.original, one.port)

@@ -1,12 +1,18 @@
 """Importing packages that ask for a GPU on a machine without one.
 
 Many packages decide at import what they offer by asking torch for a device. The answers here are those of a machine
-with one device of the compile target; nothing is allocated on it.
+with one device of the compile target; what they allocate at import lies in the memory of the CPU. A package whose
+`__init__` fails, for want of something it depends on, is still a package: the files in it may need none of that.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.abc
+import importlib.machinery
+import sys
 import types
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tritonport.verify.compile.target import OfflineDriver
@@ -48,3 +54,57 @@ def pretend_gpu(target: str) -> None:
     }
     for function, answer in answers.items():
         setattr(torch.cuda, function, lambda *args, _answer=answer, **kwargs: _answer)
+    torch._C._cuda_getCurrentRawStream = lambda device: 0
+
+
+def allocate_on_cpu() -> None:
+    """Make tensors that are asked for on a GPU in the memory of the CPU, for the rest of this process."""
+    from torch.overrides import TorchFunctionMode
+
+    class OnCpu(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        ) -> Any:
+            kwargs = dict(kwargs or {})
+            if str(kwargs.get("device", "")).startswith("cuda"):
+                kwargs["device"] = "cpu"
+            return func(*args, **kwargs)
+
+    OnCpu().__enter__()
+
+
+class _ForgivingLoader(importlib.abc.Loader):
+    """Runs the `__init__` of a package as far as it goes."""
+
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        with contextlib.suppress(Exception, SystemExit):
+            self._loader.exec_module(module)
+
+
+class ForgivingFinder(importlib.abc.MetaPathFinder):
+    """Finds the packages of these top-level names, so that a failing `__init__` does not hide the files in them."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = frozenset(names)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] not in self._names:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None or spec.submodule_search_locations is None:
+            return None
+        spec.loader = _ForgivingLoader(spec.loader)
+        return spec
+
+
+def forgive(names: Collection[str]) -> None:
+    """Put the finder in place, for the rest of this process."""
+    sys.meta_path.insert(0, ForgivingFinder(names))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import importlib
 import pickle
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from surveys.pretend import pretend_gpu
+from surveys.pretend import allocate_on_cpu, forgive, pretend_gpu
 from tritonport.report import Diagnostic
 from tritonport.verify.compile.compiler import warm_up
 from tritonport.verify.compile.forked import run_forked
 from tritonport.verify.compile.resources import CompileFailure
 from tritonport.verify.compile.side import CompiledSpec, Side, SideRequest, compile_side
+from tritonport.verify.compile.target import activate
+from tritonport.verify.modules import module_name
 
 # Loading a package and compiling its slowest file; each kernel has a limit of its own.
 _FILE_LIMIT = 3600.0
@@ -51,9 +56,30 @@ class ResultCache:
             scratch.replace(self.file)
 
 
-def _compile(request: SideRequest) -> Side:
-    pretend_gpu(request.target)
-    return compile_side(request)
+def prepare_process(target: str, packages: frozenset[str], samples: Sequence[Path]) -> None:
+    """Import once what every child would import: what these files, one of each package, need from elsewhere.
+
+    packages: top-level names whose `__init__` may fail. Meant for a process of its own: torch is made to answer as on
+    a machine with a GPU of this target.
+    """
+    activate(target)
+    warm_up(target)
+    pretend_gpu(target)
+    allocate_on_cpu()
+    forgive(packages)
+    outcomes = run_forked([functools.partial(_modules_behind, file) for file in samples], timeout=300)
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.value or ()):
+        if name.partition(".")[0] not in packages and name not in sys.modules:
+            with contextlib.suppress(Exception, SystemExit):
+                importlib.import_module(name)
+
+
+def _modules_behind(file: Path) -> list[str]:
+    name, root = module_name(file.resolve())
+    sys.path.insert(0, str(root))
+    with contextlib.suppress(Exception, SystemExit):
+        importlib.import_module(name)
+    return list(sys.modules)
 
 
 def compile_sides(
@@ -86,14 +112,11 @@ def compile_sides(
         found[index].update(results)
         for kernel, result in results.items():
             cache.results[cache.key(requests[index], kernel)] = result
-        if ended % 20 == 0:
+        if ended % 5 == 0:
             cache.save()
         progress(ended, len(todo), request.path)
 
-    if todo:
-        warm_up(todo[0][1].target)
-        import torch  # noqa: F401 once, before the forks
-    run_forked([functools.partial(_compile, one) for _, one in todo], timeout=_FILE_LIMIT, jobs=jobs, done=done)
+    run_forked([functools.partial(compile_side, one) for _, one in todo], timeout=_FILE_LIMIT, jobs=jobs, done=done)
     cache.save()
     return found
 

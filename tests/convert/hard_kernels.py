@@ -557,6 +557,21 @@ tl.store(out_ptr + i[:, None] * BN + j[None, :], x)
 tl.store(out_ptr + 2048 + i, tl.load(x_ptr + row))
 """,
     ),
+    "a scalar that gets a dimension": (
+        "x_ptr, out_ptr, n, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+row = tl.program_id(0)[None]
+carry = tl.zeros([1], tl.float32)
+for start in range(0, n, BLOCK):
+    x = tl.load(x_ptr + start + offs, mask=start + offs < n, other=0.)
+    total = tl.sum(x, 0)
+    tl.store(out_ptr + start + row[:, None] + offs[None, :], (total[None] - tl.cumsum(x, 0) + carry)[None, :])
+    carry += total[None]
+x = tl.load(x_ptr[None, None] + offs[None, :])
+tl.store((out_ptr + 512)[None] + offs, tl.sum(x * n[None, None], 0))
+""",
+    ),
 }
 
 CALLS = {

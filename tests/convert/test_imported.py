@@ -129,6 +129,53 @@ def test_a_helper_with_two_definitions(tmp_path: Path, choice: str, left: bool) 
     assert [kernel.status for kernel in result.kernels] == ["left" if left else "converted"]
 
 
+CHOSEN = f"""{HEAD}
+import os
+from triton.language.extra import libdevice
+
+
+def fast_or_exact():
+    \"\"\"What the environment asks for.\"\"\"
+    return libdevice.fast_expf if os.environ.get("FAST") == "1" else tl.exp
+
+
+exp = fast_or_exact()
+
+if hasattr(tl, "gather"):
+    gather = tl.gather
+    make_descriptor = tl.make_tensor_descriptor
+elif hasattr(tl, "_experimental_make_tensor_descriptor"):
+    make_descriptor = tl._experimental_make_tensor_descriptor
+else:
+
+    @triton.jit
+    def gather(src, index, axis, _builder=None):
+        \"\"\"Lets the kernels be defined.\"\"\"
+        return None
+
+    @triton.jit
+    def make_descriptor(base, shape, strides, block_shape, _builder=None):
+        return None
+"""
+
+
+def test_a_function_that_a_function_chooses(tmp_path: Path) -> None:
+    conversion = converted(tmp_path, "from helpers import exp\n", "exp(x)", CHOSEN)
+    assert "gl.store(out_ptr + offs, exp(x))" in conversion.text
+    assert "from helpers import exp\n" in conversion.text
+
+
+def test_a_placeholder_is_not_what_a_kernel_calls(tmp_path: Path) -> None:
+    conversion = converted(tmp_path, "from helpers import gather\n", "gather(x, offs, 0)", CHOSEN)
+    assert "gl.gather(x, offs, 0)" in conversion.text
+
+
+def test_a_name_that_no_known_triton_has_is_not_what_a_kernel_calls(tmp_path: Path) -> None:
+    expression = "make_descriptor(x_ptr, [BLOCK], [1], [BLOCK]).load([0])"
+    conversion = converted(tmp_path, "from helpers import make_descriptor\n", expression, CHOSEN)
+    assert "tma.make_tensor_descriptor(x_ptr, [BLOCK], [1], [BLOCK]" in conversion.text
+
+
 def test_a_function_python_runs_is_left(tmp_path: Path) -> None:
     result = converted(tmp_path, "from helpers import f", "f(x)", "def f(x):\n    return x\n")
     assert codes(result) == ["TP102"]

@@ -12,7 +12,7 @@ import tritonport.analysis.rearrangements  # noqa: F401  registers the operation
 from tritonport.analysis import dims, strides
 from tritonport.analysis.descriptors import Descriptors, call_method, is_descriptor
 from tritonport.analysis.frame import Environment, Frame
-from tritonport.analysis.globals import Globals
+from tritonport.analysis.globals import Globals, language_entry
 from tritonport.analysis.operations import OPERATIONS, Call
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
@@ -29,6 +29,7 @@ CONSTEXPR_FUNCTIONS = (
     "triton.cdiv",
     "triton.language.constexpr",
     "triton.language.core.constexpr",
+    "triton.language.standard._log2",
 )
 
 
@@ -393,20 +394,6 @@ def tie(left: Value, right: Value) -> None:
         tie(first, second)
     if left.is_tensor and right.is_tensor and left.op == "call":
         left.operands.append(Operand(None, right))
-
-
-def language_entry(name: str) -> ApiEntry | None:
-    """The table's row for a qualified name, wherever in `triton.language` it was taken from."""
-    entry = find_api(name)
-    if entry is not None:
-        return entry
-    if name.startswith("triton.language."):
-        parts = name.split(".")
-        if len(parts) == 4 and parts[2] in ("core", "standard", "math", "random"):
-            return find_api(f"triton.language.{parts[3]}")
-        if len(parts) == 3:
-            return find_api(f"triton.language.{parts[2]}")
-    return None
 
 
 __all__ = ["MISSING", "Calls", "language_entry", "libdevice_name", "strides"]

@@ -475,11 +475,29 @@ class Expressions(Calls):
             raise Refusal("TP105", f"the subscript {self.code(node)}", node)
         if not base.is_tensor:
             if base.kind in (Kind.SCALAR, Kind.OBJECT, Kind.CONSTEXPR, Kind.DTYPE):
-                if base.kind is Kind.SCALAR and any(self._new_axis(index) for index in indices):
-                    raise Refusal("TP203", f"{self.code(node)} adds a dimension to a scalar", node)
+                new_axes = [self._new_axis(index) for index in indices]
+                if base.kind is Kind.SCALAR and any(new_axes):
+                    if not all(new_axes):
+                        raise Refusal("TP105", f"the subscript {self.code(node)} of a scalar", node)
+                    return self._spread(node, base, len(new_axes))
                 return self._field(node, base) if base.kind is Kind.SCALAR else scalar()
             raise Refusal("TP105", f"the subscript {self.code(node)}", node)
         return self.expand(node, (node.value, base), [self._new_axis(index) for index in indices])
+
+    def _spread(self, node: cst.Subscript, base: Value, rank: int) -> Value:
+        """`x[None, None]` of a scalar: a tensor of one element, as `tl.expand_dims` makes it."""
+        return Value(
+            Kind.TENSOR,
+            shape=(dims.ONE,) * rank,
+            strides=(strides.ZERO,) * rank,
+            pointers=base.pointers,
+            op="splat",
+            multiples=base.multiples,
+            operands=[Operand(node.value, base)],
+            cheap=True,
+            depth=self.depth,
+            node=node,
+        )
 
     def _new_axis(self, index: cst.BaseSlice) -> bool:
         if isinstance(index, cst.Index):

@@ -14,6 +14,7 @@ import libcst as cst
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.rules_data import ApiEntry, find_api
 from tritonport.source.meaning import Meaning
 from tritonport.source.module import SourceModule
 
@@ -60,6 +61,8 @@ class Globals:
         meanings = self.module.lookup(path)
         if not meanings:
             return None
+        # `def f(x): return None` in the other arm of an `if`: a kernel that uses what `f` gives is not launched there.
+        meanings = [meaning for meaning in meanings if not _is_placeholder(meaning)] or meanings
         names = [meaning.qualified for meaning in meanings if meaning.kind in ("external", "module")]
         own = [meaning for meaning in meanings if meaning.kind not in ("external", "module")]
         values = [self._meaning(meaning, path, node) for meaning in own]
@@ -77,7 +80,11 @@ class Globals:
         return first
 
     def _named_values(self, names: list[str], node: cst.BaseExpression) -> list[Value]:
-        """Values of qualified names; several paths of one function are spellings of it."""
+        """Values of qualified names; several paths of one function are spellings of it.
+
+        Of several names, those that no Triton known here has are of an arm that is not taken.
+        """
+        names = [name for name in names if not _is_unknown(name)] or names
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(name.rpartition(".")[2], []).append(name)
@@ -140,6 +147,41 @@ class Globals:
             self.environment = saved
 
 
+def language_entry(name: str) -> ApiEntry | None:
+    """The table's row for a qualified name, wherever in `triton.language` it was taken from."""
+    entry = find_api(name)
+    if entry is not None:
+        return entry
+    if name.startswith("triton.language."):
+        parts = name.split(".")
+        if len(parts) == 4 and parts[2] in ("core", "standard", "math", "random"):
+            return find_api(f"triton.language.{parts[3]}")
+        if len(parts) == 3:
+            return find_api(f"triton.language.{parts[2]}")
+    return None
+
+
+def _is_placeholder(meaning: Meaning) -> bool:
+    """A jit function that does nothing, which lets kernels that name it be defined where the real one is missing."""
+    if meaning.kernel is None or not isinstance(meaning.kernel.node.body, cst.IndentedBlock):
+        return False
+    return all(
+        isinstance(line, cst.SimpleStatementLine) and all(_does_nothing(small) for small in line.body)
+        for line in meaning.kernel.node.body.body
+    )
+
+
+def _does_nothing(small: cst.BaseSmallStatement) -> bool:
+    if isinstance(small, cst.Return):
+        return small.value is None or (isinstance(small.value, cst.Name) and small.value.value == "None")
+    text = isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
+    return text or isinstance(small, cst.Pass)
+
+
+def _is_unknown(name: str) -> bool:
+    return name.startswith("triton.language.") and name.count(".") == 2 and language_entry(name) is None
+
+
 def _is_constexpr_function(meaning: Meaning) -> bool:
     """A plain function that runs at compile time: `@triton.constexpr_function`, or one that is itself a constant."""
     node, module = meaning.node, meaning.module
@@ -150,4 +192,4 @@ def _is_constexpr_function(meaning: Meaning) -> bool:
     return any(name.rpartition(".")[2] in kinds and name.startswith("triton.") for name in names)
 
 
-__all__ = ["Globals"]
+__all__ = ["Globals", "language_entry"]

@@ -318,6 +318,8 @@ class ExpressionWriter:
         return node.with_changes(elements=elements)
 
     def _subscript(self, node: cst.Subscript, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
+        if focus is not None and any(value is not None and value.op == "splat" for value in values):
+            return self._spread(node, focus)
         base = self.operand(node.value, values, focus) if focus is not None else self.emit(node.value)
         slices = [
             element.with_changes(slice=element.slice.with_changes(value=self.emit(element.slice.value)))
@@ -326,6 +328,13 @@ class ExpressionWriter:
             for element in node.slice
         ]
         return node.with_changes(value=_receiver(base), slice=slices)
+
+    def _spread(self, node: cst.Subscript, focus: Want) -> cst.BaseExpression:
+        """`x[None]` of a scalar."""
+        shape = cst.parse_expression(f"[{', '.join(['1'] * len(node.slice))}]")
+        layout = cst.parse_expression(self.layout_text(focus))
+        call = self.module.snippet_call("spread", [cst.Arg(self.emit(node.value)), cst.Arg(shape), cst.Arg(layout)])
+        return call.with_changes(args=self.module.separated(call.args))
 
     def _unread(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """A node no frame reaches: only its names are brought up to date."""

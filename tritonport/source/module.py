@@ -287,7 +287,7 @@ class SourceModule:
             found.append(self._of_kernel(bound.kernels[head]))
         for qualified in bound.imported.get(head, ()):
             found += self.project.resolve(qualified + suffix, self)
-        for expression in _arms(bound.assignments.get(head, ())):
+        for expression in _arms(self._chosen(value) for value in bound.assignments.get(head, ())):
             inner = dotted(expression)
             if inner is not None and inner.partition(".")[0] != head:
                 found += self.lookup(inner + suffix)
@@ -301,6 +301,17 @@ class SourceModule:
             for star in bound.stars:
                 found += [one for one in self._from_star(star, head, suffix) if one.kind != "external"]
         return distinct(found)
+
+    def _chosen(self, expression: cst.BaseExpression) -> cst.BaseExpression:
+        """What `f()` gives where `f` is a function of this file that only returns: `a if test else b` of its names."""
+        if not isinstance(expression, cst.Call) or expression.args or not isinstance(expression.func, cst.Name):
+            return expression
+        name = expression.func.value
+        defined = [item for item in self.tree.body if isinstance(item, cst.FunctionDef) and item.name.value == name]
+        if len(defined) != 1 or not isinstance(defined[0].body, cst.IndentedBlock):
+            return expression
+        returned = only_returned(defined[0].body)
+        return expression if returned is None or dotted(returned) == name else returned
 
     def _of_kernel(self, kernel: Kernel) -> Meaning:
         return Meaning("kernel", self._absolute(kernel.qualified), self, kernel)
@@ -454,6 +465,18 @@ class SourceModule:
             annotation = param.annotation.annotation if param.annotation is not None else None
             found.append(Parameter(param.name.value, self.is_constexpr(annotation), annotation, param.default, star))
         return tuple(found)
+
+
+def only_returned(body: cst.IndentedBlock) -> cst.BaseExpression | None:
+    """The value of a body that is one `return`, below a docstring; None for any other."""
+    small = [one for line in body.body if isinstance(line, cst.SimpleStatementLine) for one in line.body]
+    if len(small) != len(body.body) or not small or not isinstance(small[-1], cst.Return):
+        return None
+    return small[-1].value if all(_is_text(one) for one in small[:-1]) else None
+
+
+def _is_text(small: cst.BaseSmallStatement) -> bool:
+    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
 def _arms(expressions: Iterable[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:

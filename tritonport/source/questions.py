@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.module import Kernel, dotted, only_returned
 
 
 def is_promotion(kernel: Kernel) -> bool:
@@ -42,17 +42,7 @@ def _only_result(kernel: Kernel) -> cst.BaseExpression | None:
     body = kernel.node.body
     if len(kernel.parameters) != 1 or not isinstance(body, cst.IndentedBlock):
         return None
-    statements = [small for line in body.body if isinstance(line, cst.SimpleStatementLine) for small in line.body]
-    if len(statements) != len(body.body) or not statements:
-        return None
-    last = statements[-1]
-    if not isinstance(last, cst.Return) or any(not _is_text(small) for small in statements[:-1]):
-        return None
-    return last.value
-
-
-def _is_text(small: cst.BaseSmallStatement) -> bool:
-    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
+    return only_returned(body)
 
 
 def _is_false_element(node: cst.BaseExpression, kernel: Kernel) -> bool:
