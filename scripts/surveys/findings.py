@@ -43,6 +43,17 @@ class KernelFinding:
         return self.qualname.rpartition(".")[2]
 
     @property
+    def differences(self) -> list[str]:
+        """Kinds of instructions (`ptx.meanings`) that one side has and the other lacks: `+` the port's, `-` its lack.
+
+        No proof of a change: the compiler may contract or drop an operation on one side. Every one is worth a look.
+        """
+        if not isinstance(self.original, Resources) or not isinstance(self.port, Resources):
+            return []
+        before, after = set(self.original.meanings), set(self.port.meanings)
+        return [f"+{one}" for one in sorted(after - before)] + [f"-{one}" for one in sorted(before - after)]
+
+    @property
     def failed(self) -> list[BarResult]:
         """The bars that do not hold; registers within 20 % are allowed in one pair of ten, and judged in the table."""
         return [bar for bar in self.bars if not bar.passed]

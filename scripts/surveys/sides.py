@@ -9,14 +9,14 @@ import importlib
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from surveys.pretend import allocate_on_cpu, forgive, pretend_gpu
 from tritonport.report import Diagnostic
 from tritonport.verify.compile.compiler import warm_up
 from tritonport.verify.compile.forked import run_forked
-from tritonport.verify.compile.resources import CompileFailure
+from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.side import CompiledSpec, Side, SideRequest, compile_side
 from tritonport.verify.compile.target import activate
 from tritonport.verify.modules import module_name
@@ -45,7 +45,8 @@ class ResultCache:
         """One kernel of one side."""
         text = request.text if request.text is not None else request.file.read_text(encoding="utf-8", errors="replace")
         guesses = [found for found in request.guesses if found.kernel == kernel]
-        parts = (self.version, request.target, str(request.file), kernel, repr(guesses), text)
+        measured = ",".join(one.name for one in fields(Resources))
+        parts = (self.version, measured, request.target, str(request.file), kernel, repr(guesses), text)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def save(self) -> None:

@@ -106,6 +106,10 @@ def print_worklist(findings: Sequence[KernelFinding]) -> None:
         for found, one, why in short:
             if found == heading:
                 click.echo(f"{one.path}:{one.line} {one.name}: {why}")
+    click.echo("\n## instructions of other kinds than the original's")
+    for one in findings:
+        if one.differences:
+            click.echo(f"{one.path}:{one.line} {one.name}: {' '.join(one.differences)}")
 
 
 def to_json(findings: Sequence[KernelFinding], seconds: Mapping[str, float]) -> dict[str, Any]:
@@ -122,6 +126,7 @@ def to_json(findings: Sequence[KernelFinding], seconds: Mapping[str, float]) -> 
                 "codes": sorted({found.code for found in one.diagnostics}),
                 "kind": kind(one) if shortfall(one) else "ok",
                 "shortfall": shortfall(one),
+                "differences": one.differences,
                 "seconds": round(one.seconds, 3),
             }
             for one in findings

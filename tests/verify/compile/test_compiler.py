@@ -239,6 +239,16 @@ def test_complete_takes_configuration_heuristics_and_defaults() -> None:
     assert given.constexprs["BLOCK"] == 64
 
 
+def test_complete_looks_through_decorators_of_a_package() -> None:
+    class Launcher:
+        def __init__(self, fn) -> None:
+            self.fn = fn
+            self.arg_names = fn.arg_names
+
+    spec = complete({"fn": Launcher(kernels.tuned), "signature": {"x_ptr": "*fp32", "bias_ptr": "*fp32", "n": "i32"}})
+    assert (spec.kernel, spec.num_warps, spec.constexprs["BLOCK"]) == ("tuned", 2, 256)
+
+
 def test_complete_honours_do_not_specialize() -> None:
     spec = complete(
         {"fn": kernels.unspecialised, "signature": {"x_ptr": "*fp32", "n": "i32"}, "constexprs": {"BLOCK": 64}}

@@ -109,3 +109,34 @@ def test_ptxas_log() -> None:
     assert ptxas.parse(log) == ptxas.PtxasInfo(registers=255, stack=24, spill_stores=16, spill_loads=24)
     assert ptxas.parse("nothing") is None
     assert ptxas.without_log(f"BLOCK is 4\n{log}\nptxas-blackwell info    : Used 3 registers\n") == "BLOCK is 4"
+
+
+@pytest.mark.parametrize(
+    "opcode, meaning",
+    [
+        ("mul.f32", "mul.f32"),
+        ("div.full.f32", "div.full.f32"),
+        ("cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32"),
+        ("cvt.rn.f32.s32", "cvt.rn.f32.s32"),
+        ("rem.s64", "rem.s64"),
+        ("setp.lt.f32", "setp.f32"),
+        ("setp.lt.s32", None),
+        ("ld.global.L1::evict_last.v4.b32", "ld.global.L1::evict_last"),
+        ("ld.volatile.global.b32", "ld.volatile.global"),
+        ("st.shared.v4.b32", None),
+        ("atom.global.gpu.acq_rel.add.f32", "atom.global.gpu.acq_rel.add.f32"),
+        ("red.global.gpu.relaxed.add.f32", "atom.global.gpu.relaxed.add.f32"),
+        ("mov.f32", None),
+        ("mad.lo.s32", None),
+        ("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", None),
+    ],
+)
+def test_what_an_instruction_says(opcode: str, meaning: str | None) -> None:
+    assert ptx.meaning_of(opcode) == meaning
+
+
+def test_meanings_are_listed_once() -> None:
+    text = (
+        "mul.f32 %f1, %f2, %f3;\n@%p1 mul.f32 %f4, %f2, %f3;\nst.global.v2.b32 [%rd1], {%r1, %r2};\nmov.b32 %r1, 0;\n"
+    )
+    assert ptx.meanings(text) == ("mul.f32", "st.global")

@@ -171,3 +171,54 @@ class Norm:
     ]
     assert [kernel.name for kernel in found if not kernel.is_entry] == ["helper"]
     assert len(found[-1].launches) == 1
+
+
+def test_a_pointer_that_only_a_helper_reads_through() -> None:
+    found = only("""
+        @triton.jit
+        def read(at, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            return tl.load(at + i, i < n)
+
+        @triton.jit
+        def kernel(x, labels, out_ptr, n, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            read(x + row * n, n, BLOCK)
+            read(at=labels, n=n, BLOCK=BLOCK)
+            other(out_ptr)
+    """)
+    assert found.signature == {"x": "*bf16", "labels": "*i64", "out_ptr": "*bf16", "n": "i32"}
+
+
+def test_what_atomics_compare_is_fp32() -> None:
+    found = only("""
+        @triton.jit
+        def kernel(top, x):
+            tl.atomic_max(top, tl.load(x))
+    """)
+    assert found.signature == {"top": "*fp32", "x": "*bf16"}
+
+
+def test_a_function_that_gives_something_back_is_no_kernel() -> None:
+    source = HEAD + textwrap.dedent("""
+        @triton.jit
+        def relu(x):
+            return tl.maximum(x, 0)
+
+        @triton.jit
+        def early(x):
+            if tl.program_id(0) > 4:
+                return
+            tl.store(x, 0)
+
+        @triton.jit
+        def nothing(x):
+            return None
+
+        @triton.jit
+        def launched(x):
+            return x
+
+        launched[(1,)](1)
+    """)
+    assert [found.kernel for found in guess(source)] == ["early", "nothing", "launched"]

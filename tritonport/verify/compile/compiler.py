@@ -127,6 +127,7 @@ def _compile_here(spec: CompileSpec, target: str, cache: Path) -> Resources | Co
         free_conversions=free,
         accesses=ptx.accesses(text),
         mma=ptx.mma_kinds(text),
+        meanings=ptx.meanings(text),
         ptx=text,
         ttgir=kernel.asm["ttgir"],
         printed=ptxas.without_log(log),

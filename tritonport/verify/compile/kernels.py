@@ -34,9 +34,28 @@ class KernelSource:
         return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
     @property
+    def gives_back(self) -> bool:
+        """Whether it returns a value: a function that kernels of other files call, no kernel."""
+        inner = {id(node) for function in _nested(self.node) for node in ast.walk(function)}
+        returns = (node for node in ast.walk(self.node) if isinstance(node, ast.Return) and id(node) not in inner)
+        return any(
+            node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+            for node in returns
+        )
+
+    @property
     def is_entry(self) -> bool:
         """Whether it is launched, or at least not a helper of another kernel."""
-        return bool(self.launches) or not self.used
+        return bool(self.launches) or not (self.used or self.gives_back)
+
+
+def _nested(node: ast.FunctionDef) -> list[ast.AST]:
+    return [
+        inner
+        for statement in node.body
+        for inner in ast.walk(statement)
+        if isinstance(inner, ast.FunctionDef | ast.Lambda)
+    ]
 
 
 def dotted(node: ast.expr) -> str:

@@ -101,6 +101,39 @@ def barriers(ptx: str) -> int:
     )
 
 
+_FLOAT = re.compile(r"^(?:f|bf|tf)(?:16|32|64)(?:x2)?$|^e\dm\d(?:x2)?$")
+_VECTOR = re.compile(r"^v\d$")
+_SHAPED = ("mma", "wgmma", "tcgen05", "ldmatrix", "stmatrix")
+_PLAIN = ("mov", "selp", "shfl")
+
+
+def meaning_of(opcode: str) -> str | None:
+    """What an instruction says of a kernel's numbers and of its memory accesses: one kernel, one meaning, one name.
+
+    Arithmetic, comparisons and conversions of floats, integer division, and atomics are named with their types and
+    rounding (``ex2.approx.f32``, ``atom.global.gpu.relaxed.add.f32``); loads and stores by how they use the caches
+    and the memory model (``ld.global.L1::evict_last``). None for what depends on layouts and addresses alone.
+    """
+    parts = [part for part in opcode.split(".") if not _VECTOR.match(part)]
+    if parts[0] in ("ld", "st"):
+        kept = [part for part in parts if not _TYPE.match(part)]
+        return ".".join(kept) if "global" in parts else None
+    if parts[0] in ("atom", "red"):
+        return ".".join(["atom", *parts[1:]]) if "shared" not in parts else None
+    if parts[0] in _SHAPED or parts[0] in _PLAIN:
+        return None
+    if parts[0] == "setp":
+        return f"setp.{parts[-1]}" if _FLOAT.match(parts[-1]) else None
+    if parts[0] in ("div", "rem") or any(_FLOAT.match(part) for part in parts[1:]):
+        return ".".join(parts)
+    return None
+
+
+def meanings(ptx: str) -> tuple[str, ...]:
+    """What the instructions of a kernel say of its numbers and accesses (:func:`meaning_of`), sorted, each once."""
+    return tuple(sorted({found for opcode, _, _ in _instructions(ptx) if (found := meaning_of(opcode))}))
+
+
 def mma_kind(opcode: str) -> str | None:
     """``mma_tf32``, ``wgmma_bf16``, ``tcgen05_f16`` ... for a tensor core instruction, None for any other.
 

@@ -47,6 +47,7 @@ class Resources:
     granularity of 8 at which the hardware hands them out). spill_stores, spill_loads, stack: bytes per thread.
     shared: bytes per CTA. barriers: CTA-wide barrier instructions (``bar.sync`` and ``barrier.sync``) in the PTX.
     mma: tensor core instructions by family and operand type (``mma_tf32``, ``wgmma_f16``, ``tcgen05_f16``).
+    meanings: the kinds of instructions that say what is computed and how memory is used (``ptx.meanings``).
     """
 
     kernel: str
@@ -64,6 +65,7 @@ class Resources:
     free_conversions: int = 0
     accesses: tuple[Access, ...] = ()
     mma: dict[str, int] = field(default_factory=dict)
+    meanings: tuple[str, ...] = ()
     ptx: str = field(default="", repr=False)
     ttgir: str = field(default="", repr=False)
     printed: str = ""

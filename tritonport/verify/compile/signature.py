@@ -20,6 +20,7 @@ _MEMORY = frozenset(
     {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"}
 )
 _LOCK = frozenset({"atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor"})
+_POINTER_NAME = re.compile(r"(?:.*_)?(?:ptrs?|pointers?)\d*(?:_.*)?", re.I)
 _INTEGER_CALLS = frozenset({"range", "static_range", "arange", "cdiv", "multiple_of", "max_contiguous"})
 _INTEGER_NAME = re.compile(
     r"seed|.*(index|idx|stride|size|count|steps?)|(n|num|max|min)_.*|.*_(id|len|rows|cols)", re.I
@@ -111,10 +112,25 @@ class _Uses:
     operands: set[str]  # names that stand in arithmetic or are handed to a function
 
 
-def _uses(kernel: ast.FunctionDef, parameters: frozenset[str]) -> _Uses:
+def _uses(kernel: ast.FunctionDef, parameters: frozenset[str], functions: Mapping[str, ast.FunctionDef]) -> _Uses:
+    """functions: the jitted functions of the file by name, to follow pointers into the helpers they are handed to."""
     assigned = _assignments(kernel)
     pointers: dict[str, str | None] = {}
     indices: set[str] = set()
+    for call in (node for node in ast.walk(kernel) if isinstance(node, ast.Call)):
+        helper = functions.get(dotted(call.func))
+        if helper is None or helper is kernel:
+            continue
+        others = {name: one for name, one in functions.items() if one is not helper}
+        names = [one.arg for one in (*helper.args.posonlyargs, *helper.args.args, *helper.args.kwonlyargs)]
+        inner = _uses(helper, frozenset(names), others)
+        given = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+        for name, value in given:
+            base = _base(value, assigned, parameters) if name in inner.pointers else None
+            if base and pointers.get(base) is None:
+                pointers[base] = inner.pointers[name or ""]
+            if name in inner.pointers or name in inner.indices:
+                indices.update(_names(value))
     loads: dict[int, str] = {}
     for call in (node for node in ast.walk(kernel) if isinstance(node, ast.Call)):
         method = _method(call)
@@ -128,7 +144,7 @@ def _uses(kernel: ast.FunctionDef, parameters: frozenset[str]) -> _Uses:
                 loads[id(call)] = base
                 if method in _LOCK:
                     pointers[base] = "*i32"
-                elif method == "atomic_add" and pointers[base] is None:
+                elif method in ("atomic_add", "atomic_max", "atomic_min") and pointers[base] is None:
                     pointers[base] = "*fp32"
             mask = arguments.get("mask") or (call.args[1] if method == "load" and len(call.args) > 1 else None)
             indices.update(_names(pointer), _names(mask) if mask is not None else ())
@@ -242,18 +258,18 @@ class _Dtype:
 
 
 def _type_of(parameter: str, uses: _Uses, value: Any, default: ast.expr | None) -> str:
-    if parameter in uses.pointers:
+    if parameter in uses.pointers or _POINTER_NAME.fullmatch(parameter):
         named = next((kind for pattern, kind in _POINTER_TYPES if pattern.search(parameter)), None)
-        return uses.pointers[parameter] or named or "*bf16"
+        return uses.pointers.get(parameter) or named or "*bf16"
     if isinstance(value, float) or (isinstance(default, ast.Constant) and isinstance(default.value, float)):
         return "fp32"
     is_factor = parameter in uses.operands and parameter not in uses.indices
     return "fp32" if is_factor and not _INTEGER_NAME.fullmatch(parameter) else "i32"
 
 
-def _guess(kernel: KernelSource, module: ast.AST) -> Guess:
+def _guess(kernel: KernelSource, module: ast.AST, functions: Mapping[str, ast.FunctionDef]) -> Guess:
     names = frozenset(parameter.arg for parameter in kernel.parameters)
-    uses = _uses(kernel.node, names)
+    uses = _uses(kernel.node, names, functions)
     values, warps = _launch(kernel, module)
     arguments = kernel.node.args
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -297,15 +313,18 @@ def guess(text: str) -> list[Guess]:
 
     - A parameter annotated constexpr takes the value the file's first launch gives it as a literal; otherwise the
       autotune configuration, heuristic or default of the live kernel; otherwise what its name suggests.
-    - A parameter at the root of an address is a pointer: to ``bf16``, unless its name or its use says otherwise
-      (labels and loaded indices ``i64``, locks ``i32``, statistics and atomic sums ``fp32``).
+    - A parameter is a pointer where it is the root of an address, in the kernel or in a helper it is handed to, or is
+      called one (``x_ptr``): to ``bf16``, unless its name or its use says otherwise (labels and loaded indices
+      ``i64``, locks ``i32``, statistics and what atomics add to ``fp32``).
     - Anything else is ``i32``, or ``fp32`` when it is an operand of arithmetic, reaches no address, mask or trip
       count and is not named like a number of things (``n_rows``, ``seed``).
     - Pointers and integers are divisible by 16; an argument the launch gives as 1, None or ``x.stride(-1)`` is a
       constant.
     """
     module = ast.parse(text)
-    return [_guess(kernel, module) for kernel in find_kernels(text) if kernel.is_entry]
+    kernels = find_kernels(text)
+    functions = {kernel.name: kernel.node for kernel in kernels}
+    return [_guess(kernel, module, functions) for kernel in kernels if kernel.is_entry]
 
 
 def entry_for(found: Guess, fn: Any) -> dict[str, Any]:

@@ -66,9 +66,12 @@ def _short(value: Any) -> str:
 
 
 def unwrap(fn: Any) -> tuple[Any, list[Any]]:
-    """The jitted function under its decorators, and the decorators (autotuner, heuristics), outermost first."""
+    """The jitted function under its decorators, and the decorators (autotuner, heuristics), outermost first.
+
+    Packages have decorators of their own: of them all, the jitted function alone has `arg_names` and `params`.
+    """
     layers = []
-    while not hasattr(fn, "arg_names") or hasattr(fn, "configs") or type(fn).__name__ == "Heuristics":
+    while not (hasattr(fn, "arg_names") and hasattr(fn, "params")) or hasattr(fn, "configs"):
         layers.append(fn)
         if not hasattr(fn, "fn"):
             raise SpecError(f"{getattr(fn, '__name__', fn)!r} is not a jitted kernel")
