@@ -146,9 +146,12 @@ def solve(frames: list[Frame]) -> list[Value]:
     values = collect(frames)
     mark_shared(frames, values)
     mark_expensive(values)
+    _mark_updated(values)
+    largest = max((value.rank for value in values), default=0)
     for position, value in enumerate(values):
         if needs_layout(value) and not value.cheap and value.shared is None:
             value.focus = _focus(value, position)
+            value.focus.whole |= value.op == "load" and value.once and value.rank < largest
     _mark_chains(frames, values)
     edges: list[Edge] = []
     for value in values:
@@ -201,6 +204,24 @@ def _meets_conversion(value: Value) -> bool:
     return False
 
 
+def _mark_updated(values: list[Value]) -> None:
+    """Loads of memory that the kernel also writes happen once, each element in one thread where it has enough of them.
+
+    In a slice of a tile's layout several warps would read the same element, and nothing keeps one of them from storing
+    the new value before another has read the old one. The conversion to the tile's layout has a barrier.
+    """
+    written = {
+        pointer
+        for value in values
+        if value.op == "store" or value.op.startswith("atomic")
+        for operand in value.operands[:1]
+        for pointer in operand.value.pointers
+    }
+    for value in values:
+        if value.op == "load":
+            value.once = value.volatile or bool(written.intersection(value.element))
+
+
 def recompute(edges: list[Edge]) -> None:
     """Make vectors cheap that two tiles want in different layouts, where everything they need is cheap to have
     again."""
@@ -223,9 +244,7 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
         return True
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
     known[id(value)] = True
-    simple = (value.arithmetic and value.op != "reshape") or (
-        value.op == "load" and value.rank == 1 and not value.volatile
-    )
+    simple = (value.arithmetic and value.op != "reshape") or (value.op == "load" and value.rank == 1 and not value.once)
     known[id(value)] = (
         value.is_tensor
         and simple
