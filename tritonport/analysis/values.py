@@ -71,7 +71,7 @@ class Value:
         cheap: index arithmetic that is written again per layout instead of converted.
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         volatile: a read that must happen exactly as often as the source says.
-        once: a read of memory that the kernel also writes: no second copy of it, and no warps that read the same element.
+        once: a read of memory that the kernel also writes: it has no second copy, and no two warps read one element.
         shared: of a descriptor's tile that stays in shared memory: whether its dots sum along its last dimension, and
             their precision.
         result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
