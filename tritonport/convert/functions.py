@@ -194,12 +194,19 @@ class FunctionWriter(ExpressionWriter):
 
     def _parameter(self, param: cst.Param) -> cst.Param:
         changes: dict[str, object] = {}
-        if param.annotation is not None:
+        if param.annotation is not None and not self._is_text(param.annotation.annotation):
             annotation = self.module.language_name(param.annotation.annotation)
             changes["annotation"] = param.annotation.with_changes(annotation=annotation)
         if param.default is not None:
             changes["default"] = self._unread(param.default)
         return param.with_changes(**changes) if changes else param
+
+    def _is_text(self, annotation: cst.BaseExpression) -> bool:
+        """Whether Triton reads the text of a type: it knows `tl.int64` by it, and no other spelling."""
+        module = self.kernel.module
+        if module is not self.module.module or not module.annotations_are_text or module.is_constexpr(annotation):
+            return False
+        return module.tree.code_for_node(annotation).startswith("tl.")
 
     def _with_layouts(self, node: cst.FunctionDef) -> cst.FunctionDef:
         if not self.layouts and not self.argument_layouts:

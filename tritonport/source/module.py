@@ -444,6 +444,20 @@ class SourceModule:
                 self.bindings.kernels[name] = kernel
                 self.bindings.kernels.setdefault(kernel.name, kernel)
 
+    @cached_property
+    def annotations_are_text(self) -> bool:
+        """`from __future__ import annotations`: what stands after a colon is never evaluated, Triton reads its text."""
+        return any(
+            isinstance(small, cst.ImportFrom)
+            and isinstance(small.module, cst.Name)
+            and small.module.value == "__future__"
+            and not isinstance(small.names, cst.ImportStar)
+            and any(alias.evaluated_name == "annotations" for alias in small.names)
+            for line in self.tree.body
+            if isinstance(line, cst.SimpleStatementLine)
+            for small in line.body
+        )
+
     def is_constexpr(self, annotation: cst.BaseExpression | None) -> bool:
         if annotation is None:
             return False
