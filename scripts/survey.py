@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import random
 import signal
@@ -41,6 +42,10 @@ from tritonport.verify.compile.signature import guess
 
 _CONVERT_LIMIT = 60
 """Seconds for the conversion of one file: far beyond what any takes, so that one that hangs is a finding."""
+
+
+_CHUNK = 8
+"""Files compiled on one side before the other side follows."""
 
 
 def _ring(signum: int, frame: FrameType | None) -> None:
@@ -100,6 +105,7 @@ def choose(
 @click.option("--triton", "version", default=None, help="Version to write for.  [default: the installed one]")
 @click.option("-j", "--jobs", default=2, show_default=True)
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds for one kernel's compile.")
+@click.option("--minutes", default=math.inf, help="Begin no further compile after this time.")
 @click.option("--sample", type=int, help="Compile this many kernels, chosen by --seed.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--kernel", "only", multiple=True, help="Compile kernels with this name alone; repeatable.")
@@ -116,6 +122,7 @@ def main(
     version: str | None,
     jobs: int,
     timeout: float,
+    minutes: float,
     sample: int | None,
     seed: int,
     only: tuple[str, ...],
@@ -154,7 +161,7 @@ def main(
         first = {one.package: texts[one.path][0].file for one in reversed(to_compile)}
         prepare_process(target, names, list(first.values()))
         compile_with = functools.partial(compile_sides, cache=kept, jobs=jobs, progress=progress)
-        compile_chosen(to_compile, texts, target, timeout, compile_with)
+        compile_chosen(to_compile, texts, target, timeout, time.monotonic() + 60 * minutes, compile_with)
         progress.clear()
     print_summary(findings, seconds)
     if show_worklist:
@@ -170,29 +177,50 @@ def compile_chosen(
     texts: dict[str, tuple[InputFile, FileResult]],
     target: str,
     timeout: float,
+    end: float,
     compile_with: Callable[[Sequence[SideRequest]], list[dict[str, CompiledSpec]]],
 ) -> None:
-    """Compile the originals of these kernels, then the ports of those that compile, and note what came of it."""
+    """Compile the originals of these kernels, then the ports of those that compile, and note what came of it.
+
+    File by file in random order, so that what is done at `end` (of `time.monotonic`) is a fair sample.
+    """
     by_file: dict[str, list[KernelFinding]] = {}
     for one in chosen:
         by_file.setdefault(one.path, []).append(one)
-    for side in ("original", "port"):
-        requests: list[SideRequest] = []
-        for path, kernels in by_file.items():
-            file, result = texts[path]
-            wanted = {one.qualname for one in kernels if side == "original" or isinstance(one.original, Resources)}
-            assert result.source is not None and result.text is not None
-            guesses = tuple(found for found in guess(result.source.text) if found.kernel in wanted)
-            text = result.text if side == "port" else None
-            requests.append(SideRequest(file.file, path, target, text, guesses=guesses, timeout=timeout))
-        compiled = compile_with(requests)
-        for kernels, results in zip(by_file.values(), compiled, strict=True):
-            for one in kernels:
-                if one.qualname in results:
-                    setattr(one, side, results[one.qualname].result)
+    paths = list(by_file)
+    random.Random(len(paths)).shuffle(paths)
+    for start in range(0, len(paths), _CHUNK):
+        if time.monotonic() > end:
+            break
+        part = {path: by_file[path] for path in paths[start : start + _CHUNK]}
+        for side in ("original", "port"):
+            compile_side_of(side, part, texts, target, timeout, compile_with)
     for one in chosen:
         if isinstance(one.original, Resources) and isinstance(one.port, Resources):
             one.bars = compare(one.original, one.port)
+
+
+def compile_side_of(
+    side: str,
+    by_file: dict[str, list[KernelFinding]],
+    texts: dict[str, tuple[InputFile, FileResult]],
+    target: str,
+    timeout: float,
+    compile_with: Callable[[Sequence[SideRequest]], list[dict[str, CompiledSpec]]],
+) -> None:
+    """Compile the original or the port of these kernels, the port only where the original compiles."""
+    requests: list[SideRequest] = []
+    for path, kernels in by_file.items():
+        file, result = texts[path]
+        wanted = {one.qualname for one in kernels if side == "original" or isinstance(one.original, Resources)}
+        assert result.source is not None and result.text is not None
+        guesses = tuple(found for found in guess(result.source.text) if found.kernel in wanted)
+        text = result.text if side == "port" else None
+        requests.append(SideRequest(file.file, path, target, text, guesses=guesses, timeout=timeout))
+    for kernels, results in zip(by_file.values(), compile_with(requests), strict=True):
+        for one in kernels:
+            if one.qualname in results:
+                setattr(one, side, results[one.qualname].result)
 
 
 if __name__ == "__main__":

@@ -68,19 +68,15 @@ def prepare_process(target: str, packages: frozenset[str], samples: Sequence[Pat
     pretend_gpu(target)
     allocate_on_cpu()
     forgive(packages)
-    outcomes = run_forked([functools.partial(_modules_behind, file) for file in samples], timeout=300)
-    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.value or ()):
-        if name.partition(".")[0] not in packages and name not in sys.modules:
-            with contextlib.suppress(Exception, SystemExit):
-                importlib.import_module(name)
-
-
-def _modules_behind(file: Path) -> list[str]:
-    name, root = module_name(file.resolve())
-    sys.path.insert(0, str(root))
-    with contextlib.suppress(Exception, SystemExit):
-        importlib.import_module(name)
-    return list(sys.modules)
+    for file in samples:
+        name, root = module_name(file.resolve())
+        sys.path.insert(0, str(root))
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(name)
+    # Each side of a comparison loads the packages themselves.
+    for name in list(sys.modules):
+        if name.partition(".")[0] in packages:
+            del sys.modules[name]
 
 
 def compile_sides(
