@@ -147,11 +147,10 @@ def solve(frames: list[Frame]) -> list[Value]:
     mark_shared(frames, values)
     mark_expensive(values)
     _mark_updated(values)
-    largest = max((value.rank for value in values), default=0)
     for position, value in enumerate(values):
         if needs_layout(value) and not value.cheap and value.shared is None:
             value.focus = _focus(value, position)
-            value.focus.whole |= value.op == "load" and value.once and value.rank < largest
+            value.focus.single = value.op == "load" and value.once
     _mark_chains(frames, values)
     edges: list[Edge] = []
     for value in values:

@@ -26,6 +26,7 @@ class Root:
     `chained`: another dot takes the result of this one. `follows`: the shape of the first dot in the chain that leads
     to this one. `whole`: it must not be a slice. Triton's lowering of scans takes blocked layouts alone
     (`ScanLoweringHelper::isSupported`).
+    `single`: it must not be one either, because an element that several warps hold would be read by each of them.
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
     """
 
@@ -38,6 +39,7 @@ class Root:
     follows: tuple[Dim | None, ...] = ()
     bound: Term | None = None
     whole: bool = False
+    single: bool = False
     wide: Root | None = None
 
 

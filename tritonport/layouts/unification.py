@@ -81,6 +81,8 @@ def _may_be(root: Root, term: Term) -> bool:
         return _compatible(_permuted(root, term.order), term.parent) and not (root.whole and term.parent.dot)
     if root.whole or root.dot is not None:
         return False
+    if root.single and _is_slice(term):
+        return False
     if isinstance(term, Slice) and not rearranged(term):
         # A tile with its own place in memory is not read or written through a slice of a larger one: the elements
         # that a slice repeats would cost more than one conversion.
@@ -91,6 +93,15 @@ def _may_be(root: Root, term: Term) -> bool:
     if root.order is None or not root.order.contiguous:
         return True
     return _leading(root) in runs(term)
+
+
+def _is_slice(term: Term) -> bool:
+    """Whether some of its elements are in several warps because a larger tile has them there."""
+    while not isinstance(term, Root):
+        if isinstance(term, Slice):
+            return True
+        term = term.parent
+    return False
 
 
 def _is_one(size: Dim | None) -> bool:
@@ -134,6 +145,7 @@ def _permuted(root: Root, order: tuple[int, ...]) -> Root:
     made = Root(root.rank, tuple(root.shape[axis] for axis in back) if root.shape else ())
     made.order = _permuted_order(root.order, order)
     made.dot, made.chained, made.follows, made.whole = root.dot, root.chained, root.follows, root.whole
+    made.single = root.single
     for access in root.accesses:
         turned = _permuted_order(access.order, order)
         assert turned is not None
@@ -204,6 +216,7 @@ def _merge(term: Root, root: Root) -> None:
     term.follows = term.follows or root.follows
     term.accesses.extend(root.accesses)
     term.whole |= root.whole
+    term.single |= root.single
 
 
 def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
