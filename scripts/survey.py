@@ -36,9 +36,9 @@ from tritonport.run.convert_file import ConvertTask, FileResult, convert_file
 from tritonport.run.paths import InputFile, find_inputs
 from tritonport.run.progress import ProgressLine
 from tritonport.verify.compile.bars import compare
-from tritonport.verify.compile.resources import Resources
+from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.side import CompiledSpec, SideRequest
-from tritonport.verify.compile.signature import guess
+from tritonport.verify.compile.signature import OTHER_POINTERS, guess, with_pointers
 
 _CONVERT_LIMIT = 60
 """Seconds for the conversion of one file: far beyond what any takes, so that one that hangs is a finding."""
@@ -193,34 +193,60 @@ def compile_chosen(
         if time.monotonic() > end:
             break
         part = {path: by_file[path] for path in paths[start : start + _CHUNK]}
-        for side in ("original", "port"):
-            compile_side_of(side, part, texts, target, timeout, compile_with)
+        guesses = {path: {found.kernel: found for found in guess(_source(texts[path]))} for path in part}
+        for attempt in range(len(OTHER_POINTERS) + 1):
+            wrong = [one for kernels in part.values() for one in kernels if _may_be_guessed_wrong(one)]
+            for one in wrong if attempt else ():
+                first = guesses[one.path][one.qualname]
+                one.signature = with_pointers(first, OTHER_POINTERS[attempt - 1])
+            for one in () if attempt else wrong:
+                one.signature = guesses[one.path].get(one.qualname)
+            compile_side_of("original", wrong, texts, target, timeout, compile_with)
+        compiled = [one for kernels in part.values() for one in kernels if isinstance(one.original, Resources)]
+        compile_side_of("port", compiled, texts, target, timeout, compile_with)
     for one in chosen:
         if isinstance(one.original, Resources) and isinstance(one.port, Resources):
             one.bars = compare(one.original, one.port)
 
 
+def _source(read: tuple[InputFile, FileResult]) -> str:
+    source = read[1].source
+    assert source is not None
+    return source.text
+
+
+def _may_be_guessed_wrong(one: KernelFinding) -> bool:
+    """Whether the original has yet to be compiled, or its compile says that something of the guess does not fit."""
+    return one.original is None or (isinstance(one.original, CompileFailure) and one.original.reason == "error")
+
+
 def compile_side_of(
     side: str,
-    by_file: dict[str, list[KernelFinding]],
+    kernels: list[KernelFinding],
     texts: dict[str, tuple[InputFile, FileResult]],
     target: str,
     timeout: float,
     compile_with: Callable[[Sequence[SideRequest]], list[dict[str, CompiledSpec]]],
 ) -> None:
-    """Compile the original or the port of these kernels, the port only where the original compiles."""
-    requests: list[SideRequest] = []
-    for path, kernels in by_file.items():
-        file, result = texts[path]
-        wanted = {one.qualname for one in kernels if side == "original" or isinstance(one.original, Resources)}
-        assert result.source is not None and result.text is not None
-        guesses = tuple(found for found in guess(result.source.text) if found.kernel in wanted)
-        text = result.text if side == "port" else None
-        requests.append(SideRequest(file.file, path, target, text, guesses=guesses, timeout=timeout))
-    for kernels, results in zip(by_file.values(), compile_with(requests), strict=True):
-        for one in kernels:
-            if one.qualname in results:
-                setattr(one, side, results[one.qualname].result)
+    """Compile the originals or the ports of these kernels, with the signatures they have been given."""
+    by_file: dict[str, list[KernelFinding]] = {}
+    for one in kernels:
+        if one.signature is not None:
+            by_file.setdefault(one.path, []).append(one)
+    requests = [
+        SideRequest(
+            file=texts[path][0].file,
+            path=path,
+            target=target,
+            text=texts[path][1].text if side == "port" else None,
+            guesses=tuple(one.signature for one in found if one.signature is not None),
+            timeout=timeout,
+        )
+        for path, found in by_file.items()
+    ]
+    for found, results in zip(by_file.values(), compile_with(requests), strict=True):
+        for one in found:
+            setattr(one, side, results[one.qualname].result)
 
 
 if __name__ == "__main__":

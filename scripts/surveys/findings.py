@@ -11,6 +11,7 @@ from tritonport.run.paths import InputFile
 from tritonport.verify.compile.bars import BarResult
 from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.compile.resources import CompileFailure, Resources
+from tritonport.verify.compile.signature import Guess
 
 
 @dataclass
@@ -22,6 +23,7 @@ class KernelFinding:
             ``refused`` or ``already`` (Gluon).
         diagnostics: those about the kernel.
         seconds: what the conversion of its file took, shared among the file's kernels.
+        signature: what it is compiled with.
         original, port: what came of the compile; None where there was none.
         bars: empty unless both compiled.
     """
@@ -33,6 +35,7 @@ class KernelFinding:
     status: str
     diagnostics: list[Diagnostic]
     seconds: float
+    signature: Guess | None = None
     original: Resources | CompileFailure | None = None
     port: Resources | CompileFailure | None = None
     bars: list[BarResult] = field(default_factory=list)

@@ -18,6 +18,10 @@ from tritonport.rules_data import ApiEntry, find_api
 from tritonport.source.meaning import Meaning
 from tritonport.source.module import SourceModule
 
+_EFFECTS = frozenset(
+    {"store", "device_print", "device_assert", "static_print", "static_assert", "debug_barrier", "assume"}
+)
+
 
 class Globals:
     """The part of the interpreter that reads names of enclosing scopes.
@@ -61,8 +65,10 @@ class Globals:
         meanings = self.module.lookup(path)
         if not meanings:
             return None
-        # `def f(x): return None` in the other arm of an `if`: a kernel that uses what `f` gives is not launched there.
-        meanings = [meaning for meaning in meanings if not _is_placeholder(meaning)] or meanings
+        real = [meaning for meaning in meanings if not _is_placeholder(meaning)]
+        if real and all(_gives_a_value(meaning) for meaning in real):
+            # `def f(x): return None` in the other arm: a kernel that uses what `f` gives is not launched there.
+            meanings = real
         names = [meaning.qualified for meaning in meanings if meaning.kind in ("external", "module")]
         own = [meaning for meaning in meanings if meaning.kind not in ("external", "module")]
         values = [self._meaning(meaning, path, node) for meaning in own]
@@ -169,6 +175,15 @@ def _is_placeholder(meaning: Meaning) -> bool:
         isinstance(line, cst.SimpleStatementLine) and all(_does_nothing(small) for small in line.body)
         for line in meaning.kernel.node.body.body
     )
+
+
+def _gives_a_value(meaning: Meaning) -> bool:
+    """Whether a function of `triton.language` is called for its result: of a call for its effect, none is as good."""
+    head, _, _ = meaning.qualified.rpartition(".")
+    entry = language_entry(meaning.qualified) if head == "triton.language" else None
+    unknown = head == "triton.language" and entry is None
+    effect = entry is not None and (entry.short in _EFFECTS or entry.short.startswith("atomic"))
+    return meaning.kind == "external" and (unknown or entry is not None) and not effect
 
 
 def _does_nothing(small: cst.BaseSmallStatement) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tritonport.verify.compile.kernels import KernelSource, dotted, find_kernels
@@ -33,6 +33,9 @@ _POINTER_TYPES = (
     (re.compile(r"lse|mean|rstd|loss|logsumexp|delta", re.I), "*fp32"),
 )
 DTYPE_OF_ACCUMULATORS = "float32"
+_USUAL_POINTER = "*bf16"
+OTHER_POINTERS = ("*fp32", "*i32")
+"""What a pointer of which nothing is known may be instead, where a kernel does not compile with ``bf16``."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +263,7 @@ class _Dtype:
 def _type_of(parameter: str, uses: _Uses, value: Any, default: ast.expr | None) -> str:
     if parameter in uses.pointers or _POINTER_NAME.fullmatch(parameter):
         named = next((kind for pattern, kind in _POINTER_TYPES if pattern.search(parameter)), None)
-        return uses.pointers.get(parameter) or named or "*bf16"
+        return uses.pointers.get(parameter) or named or _USUAL_POINTER
     if isinstance(value, float) or (isinstance(default, ast.Constant) and isinstance(default.value, float)):
         return "fp32"
     is_factor = parameter in uses.operands and parameter not in uses.indices
@@ -325,6 +328,12 @@ def guess(text: str) -> list[Guess]:
     kernels = find_kernels(text)
     functions = {kernel.name: kernel.node for kernel in kernels}
     return [_guess(kernel, module, functions) for kernel in kernels if kernel.is_entry]
+
+
+def with_pointers(found: Guess, kind: str) -> Guess:
+    """The guess with another type for the pointers of which nothing is known."""
+    types = {name: kind if known == _USUAL_POINTER else known for name, known in found.signature.items()}
+    return replace(found, signature=types)
 
 
 def entry_for(found: Guess, fn: Any) -> dict[str, Any]:
