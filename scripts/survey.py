@@ -159,7 +159,7 @@ def main(
         to_compile = [one for one in findings if one.status in ("converted", "partial")]
         kept = ResultCache(cache, triton.__version__)
         first = {one.package: texts[one.path][0].file for one in reversed(to_compile)}
-        prepare_process(target, names, list(first.values()))
+        prepare_process(target, names, list(first.values()), jobs)
         compile_with = functools.partial(compile_sides, cache=kept, jobs=jobs, progress=progress)
         compile_chosen(to_compile, texts, target, timeout, time.monotonic() + 60 * minutes, compile_with)
         progress.clear()

@@ -57,7 +57,7 @@ class ResultCache:
             scratch.replace(self.file)
 
 
-def prepare_process(target: str, packages: frozenset[str], samples: Sequence[Path]) -> None:
+def prepare_process(target: str, packages: frozenset[str], samples: Sequence[Path], jobs: int) -> None:
     """Import once what every child would import: what these files, one of each package, need from elsewhere.
 
     packages: top-level names whose `__init__` may fail. Meant for a process of its own: torch is made to answer as on
@@ -68,15 +68,21 @@ def prepare_process(target: str, packages: frozenset[str], samples: Sequence[Pat
     pretend_gpu(target)
     allocate_on_cpu()
     forgive(packages)
-    for file in samples:
-        name, root = module_name(file.resolve())
-        sys.path.insert(0, str(root))
-        with contextlib.suppress(Exception, SystemExit):
-            importlib.import_module(name)
-    # Each side of a comparison loads the packages themselves.
-    for name in list(sys.modules):
-        if name.partition(".")[0] in packages:
-            del sys.modules[name]
+    # In a child: what packages register with torch when they are loaded can be registered once, by each side itself.
+    outcomes = run_forked([functools.partial(_modules_behind, file) for file in samples], timeout=300, jobs=jobs)
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.value or ()):
+        if name.partition(".")[0] not in packages and name not in sys.modules:
+            with contextlib.suppress(Exception, SystemExit):
+                importlib.import_module(name)
+
+
+def _modules_behind(file: Path) -> list[str]:
+    """The modules that are loaded after this file is."""
+    name, root = module_name(file.resolve())
+    sys.path.insert(0, str(root))
+    with contextlib.suppress(Exception, SystemExit):
+        importlib.import_module(name)
+    return list(sys.modules)
 
 
 def compile_sides(
@@ -108,6 +114,8 @@ def compile_sides(
         results = _results(outcome, request)
         found[index].update(results)
         for kernel, result in results.items():
+            if isinstance(result.result, CompileFailure) and result.result.reason == "load":
+                continue
             cache.results[cache.key(requests[index], kernel)] = result
         if ended % 5 == 0:
             cache.save()

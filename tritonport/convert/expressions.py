@@ -333,7 +333,10 @@ class ExpressionWriter:
         """`x[None]` of a scalar."""
         shape = cst.parse_expression(f"[{', '.join(['1'] * len(node.slice))}]")
         layout = cst.parse_expression(self.layout_text(focus))
-        call = self.module.snippet_call("spread", [cst.Arg(self.emit(node.value)), cst.Arg(shape), cst.Arg(layout)])
+        value = self.emit(node.value)
+        if isinstance(value, cst.BinaryOperation):
+            value = value.with_changes(lpar=[], rpar=[])
+        call = self.module.snippet_call("spread", [cst.Arg(value), cst.Arg(shape), cst.Arg(layout)])
         return call.with_changes(args=self.module.separated(call.args))
 
     def _unread(self, node: cst.BaseExpression) -> cst.BaseExpression:
