@@ -34,6 +34,7 @@ from tritonport.report import UNUSABLE
 )
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only this kernel; repeatable.")
 @click.option("--guess-signature", is_flag=True, help="Compile kernels that no case names too, with guessed arguments.")
+@click.option("--against-triton", is_flag=True, help="Print where the analysis and Triton's own compiler disagree.")
 @click.option("--as-launched", is_flag=True, help="With the pipelining the source asks for.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=1), default=120.0, show_default=True)
 @click.option(
@@ -58,6 +59,7 @@ def compile_command(
     case: Path | None,
     kernels: tuple[str, ...],
     guess_signature: bool,
+    against_triton: bool,
     as_launched: bool,
     timeout: float,
     triton_cache: Path | None,
@@ -94,6 +96,7 @@ def compile_command(
         guess_signature=guess_signature,
         timeout=timeout,
         as_launched=as_launched,
+        against_triton=against_triton,
         cache=triton_cache,
         jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
     )

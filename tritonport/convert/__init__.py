@@ -10,6 +10,7 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
 from tritonport.convert.torch_strings import with_kernel_source
+from tritonport.layouts.recover.claims import KernelClaims
 from tritonport.report import Diagnostic
 from tritonport.source.embedded import Embedded, embedded_modules, with_text
 from tritonport.source.module import SourceModule
@@ -63,6 +64,19 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
         return converted
     inner = [_convert_module(string.text, path, options) for string in strings]
     return in_strings(converted, strings, inner)
+
+
+def claims_for_text(text: str, *, path: str, options: ConvertOptions | None = None) -> dict[str, KernelClaims]:
+    """What the analysis says of the values of every kernel that can be ported, by the kernel's name."""
+    from tritonport.convert.claims import claims_of
+
+    options = options or ConvertOptions()
+    project = shared_project()
+    project.prepare = without_block_pointers
+    module = without_block_pointers(SourceModule(text, path, project), options.target)
+    writer = ModuleWriter(module, options.triton, options.kernels, options.target)
+    writer.run()
+    return claims_of(writer)
 
 
 def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion:

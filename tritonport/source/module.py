@@ -74,6 +74,9 @@ class Bindings:
     stars: list[str] = field(default_factory=list)
 
 
+Span = tuple[int, int, int, int]
+"""Line and column of the first character, line and column behind the last, all from 1."""
+
 JIT = {"triton.jit": "triton", "triton.runtime.jit.jit": "triton", "triton.experimental.gluon.jit": "gluon"}
 
 
@@ -115,7 +118,7 @@ class SourceModule:
         except cst.ParserSyntaxError as error:
             raise InputError(_syntax_error(text, path, error)) from error
         self.bindings = Bindings()
-        self._kernel_positions: dict[Kernel, dict[cst.CSTNode, tuple[int, int]]] = {}
+        self._kernel_spans: dict[Kernel, dict[cst.CSTNode, Span]] = {}
         self._collect_imports(self.tree)
         self.bindings.functions = {
             statement.name.value
@@ -169,23 +172,28 @@ class SourceModule:
         return found
 
     def position(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Line and column of a node of some kernel, both from 1; (1, 1) for anything else.
+        """Line and column of a node of some kernel, both from 1; (1, 1) for anything else."""
+        span = self.span(node)
+        return span[:2] if span is not None else (1, 1)
+
+    def span(self, node: cst.CSTNode) -> Span | None:
+        """Where a node of some kernel begins and ends in the author's text; None for anything else.
 
         Only the kernel around the node is measured: positions of a whole file take longer than its conversion.
         """
         if self.written is not None:
-            return self.written.position(self.origins.get(node, node))
+            return self.written.span(self.origins.get(node, node))
         for kernel in self.kernels:
-            places = self._kernel_positions.get(kernel)
-            if places is None:
+            spans = self._kernel_spans.get(kernel)
+            if spans is None:
                 if not any(item is node for item in walk(kernel.node)):
                     continue
-                places = self._kernel_positions[kernel] = self._measure(kernel)
-            if node in places:
-                return places[node]
-        return 1, 1
+                spans = self._kernel_spans[kernel] = self._measure(kernel)
+            if node in spans:
+                return spans[node]
+        return None
 
-    def _measure(self, kernel: Kernel) -> dict[cst.CSTNode, tuple[int, int]]:
+    def _measure(self, kernel: Kernel) -> dict[cst.CSTNode, Span]:
         from libcst.metadata import MetadataWrapper, PositionProvider
 
         alone = self.tree.with_changes(header=[], footer=[], body=[kernel.node])
@@ -193,7 +201,12 @@ class SourceModule:
         line, indent = self._functions.get(kernel.node, (1, 0))
         shift = line - ranges[kernel.node.name].start.line
         return {
-            node: (where.start.line + shift, where.start.column + indent + 1)
+            node: (
+                where.start.line + shift,
+                where.start.column + indent + 1,
+                where.end.line + shift,
+                where.end.column + indent + 1,
+            )
             for node, where in ranges.items()
             if isinstance(node, cst.CSTNode)
         }

@@ -26,4 +26,9 @@ CRASHED = "TP814"
 KERNEL_LOST = "TP815"
 """The port lacks a kernel of the original, or has it as Triton still."""
 
+TYPE_DISAGREES = "TP205"
+"""The analysis has another shape or element type than Triton's compiler."""
+LAYOUT_DISAGREES = "TP206"
+"""The port has another layout than Triton's compiler chose."""
+
 INTERNAL = "TP901"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tritonport.layouts.recover.numbering import number_locations
 from tritonport.verify.compile import ptx, ptxas
 from tritonport.verify.compile.diagnose import from_crash, from_exception
 from tritonport.verify.compile.forked import Outcome, run_forked
@@ -94,6 +95,8 @@ def _compile_here(spec: CompileSpec, target: str, cache: Path) -> Resources | Co
     from tritonport.verify.compile.ttgir import conversions
 
     activate(target)
+    if spec.numbered:
+        number_locations()
     if not spec.as_launched:
         _forget_pipelining()
     printed = io.StringIO()
@@ -130,6 +133,7 @@ def _compile_here(spec: CompileSpec, target: str, cache: Path) -> Resources | Co
         meanings=ptx.meanings(text),
         ptx=text,
         ttgir=kernel.asm["ttgir"],
+        source=str(kernel.asm.get("source", "")),
         printed=ptxas.without_log(log),
     )
 

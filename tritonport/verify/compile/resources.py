@@ -48,6 +48,7 @@ class Resources:
     shared: bytes per CTA. barriers: CTA-wide barrier instructions (``bar.sync`` and ``barrier.sync``) in the PTX.
     mma: tensor core instructions by family and operand type (``mma_tf32``, ``wgmma_f16``, ``tcgen05_f16``).
     meanings: the kinds of instructions that say what is computed and how memory is used (``ptx.meanings``).
+    ptx, ttgir, source: the PTX, the TTGIR after every pass, and the IR that the front end made.
     """
 
     kernel: str
@@ -68,6 +69,7 @@ class Resources:
     meanings: tuple[str, ...] = ()
     ptx: str = field(default="", repr=False)
     ttgir: str = field(default="", repr=False)
+    source: str = field(default="", repr=False)
     printed: str = ""
 
     @property
@@ -105,9 +107,9 @@ class Resources:
         return self.widths("atomic")
 
     def to_json(self) -> dict[str, Any]:
-        """The table as JSON data, without the PTX and TTGIR texts."""
+        """The table as JSON data, without the texts of the PTX and of the IR."""
         data = asdict(self)
-        for text in ("ptx", "ttgir"):
+        for text in ("ptx", "ttgir", "source"):
             del data[text]
         data |= {"conversions": self.conversions, "conversions_in_loops": self.conversions_in_loops}
         return data

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from tritonport.layouts.recover.claims import KernelClaims
+from tritonport.layouts.recover.compare import LAYOUT, TYPE
 from tritonport.report import NOT_RUN, Diagnostic, InputError, worst_exit_code
 from tritonport.report.exit_codes import FINDINGS, UNUSABLE
 from tritonport.verify import codes
@@ -29,7 +31,8 @@ _NO_LIMIT = 10.0 * 24 * 3600
 class CompileRequest:
     """What a run is asked to do.
 
-    against: the original of the one (ported) file given. guess_signature: compile kernels without an entry in
+    against: the original of the one (ported) file given. against_triton: hold what the analysis says of the originals
+    against the compiler. guess_signature: compile kernels without an entry in
     ``COMPILE_SPECS`` too. timeout: seconds per kernel. as_launched: with the software pipelining the source asks for.
     """
 
@@ -41,6 +44,7 @@ class CompileRequest:
     guess_signature: bool = False
     timeout: float = 120.0
     as_launched: bool = False
+    against_triton: bool = False
     cache: Path | None = None
     jobs: int = 1
 
@@ -100,6 +104,10 @@ class CompileReport:
         """All that is wrong with one file, the register bar judged over the whole run."""
         return [*file.diagnostics, *(found for pair in file.pairs for found in self._pair_findings(pair))]
 
+    def layout_differences(self, file: FileCompile) -> list[Diagnostic]:
+        """Where a port has another layout than Triton chose: no finding, what it costs is for the bars to say."""
+        return list(dict.fromkeys(found for pair in file.pairs for found in _disagreements(pair, LAYOUT)))
+
     def _pair_findings(self, pair: Pair) -> Iterable[Diagnostic]:
         words = f"{pair.target}, {pair.original.label}" if pair.original.label else pair.target
 
@@ -127,6 +135,9 @@ class CompileReport:
             original = pair.original.result
             if pair.port.result.language == "triton" and isinstance(original, Resources):
                 yield finding(codes.KERNEL_LOST, "the kernel is still Triton in the port")
+        yield from _disagreements(pair, TYPE)
+        if pair.original.testimony is not None and pair.original.testimony.failed:
+            yield finding(codes.INTERNAL, f"the compiler's IR cannot be read: {pair.original.testimony.failed}")
         for bar in pair.failed:
             if not (bar.allowed and self.registers_hold):
                 yield finding(codes.RESOURCE_BAR, f"{bar.name}: {bar.text}")
@@ -140,6 +151,15 @@ class CompileReport:
         ):
             found.append(NOT_RUN)
         return worst_exit_code(found)
+
+
+def _disagreements(pair: Pair, kind: str) -> Iterable[Diagnostic]:
+    testimony = pair.original.testimony
+    words = f"{pair.target}, {pair.original.label}" if pair.original.label else pair.target
+    code = codes.TYPE_DISAGREES if kind == TYPE else codes.LAYOUT_DISAGREES
+    for found in testimony.comparison.disagreements if testimony is not None else ():
+        if found.kind == kind:
+            yield Diagnostic(code, f"{found} [{words}]", found.path, found.line, found.column, pair.kernel)
 
 
 def _exit_code(found: Diagnostic) -> int:
@@ -194,6 +214,19 @@ def _convert(plan: _Plan, text: str, target: str, request: CompileRequest) -> st
     return conversion.text if any(kernel.status == "converted" for kernel in conversion.kernels) else None
 
 
+def _claims(plan: _Plan, text: str, target: str, request: CompileRequest) -> dict[str, KernelClaims]:
+    """What the analysis says of the kernels; nothing where it cannot read the file, which the conversion reports."""
+    from tritonport.convert import ConvertOptions, claims_for_text
+
+    if not request.against_triton:
+        return {}
+    options = ConvertOptions(triton=request.triton, target=target, kernels=request.kernels)
+    try:
+        return claims_for_text(text, path=plan.path, options=options)
+    except InputError:
+        return {}
+
+
 def _plan_file(file: Path, path: str, request: CompileRequest, requests: list[SideRequest]) -> _Plan:
     from tritonport.verify.case import read_source
 
@@ -231,6 +264,7 @@ def _plan_file(file: Path, path: str, request: CompileRequest, requests: list[Si
                         timeout=request.timeout,
                         as_launched=request.as_launched,
                         cache=request.cache / ("original" if side is None else "port") if request.cache else None,
+                        claims=_claims(plan, original_text, target, request) if side is None else {},
                     )
                 )
     except InputError as error:

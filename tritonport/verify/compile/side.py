@@ -6,10 +6,11 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tritonport.layouts.recover.claims import KernelClaims
 from tritonport.report import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.compile.compiler import compile_specs
@@ -17,6 +18,7 @@ from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.signature import Guess, entry_for
 from tritonport.verify.compile.spec import CompileSpec, SpecError, complete
 from tritonport.verify.compile.target import activate
+from tritonport.verify.compile.witness import Testimony, testimonies
 
 # Heuristics of a guessed kernel may ask for sizes: a size that is a multiple of every usual tile.
 _ASSUMED_SIZE = 4096
@@ -29,7 +31,7 @@ class SideRequest:
     file: the kernel file, whose module name the text is executed under. path: how messages call it. text: the text to
     execute in its place (the port), None for the file itself. case: its case, None without one. guesses: kernels to
     compile beside the case's, with guessed signatures. kernels: only these; None: all.
-    timeout: seconds to load the file and for each kernel.
+    timeout: seconds to load the file and for each kernel. claims: by kernel, what to hold against the compiler.
     """
 
     file: Path
@@ -42,6 +44,7 @@ class SideRequest:
     timeout: float = 120.0
     as_launched: bool = False
     cache: Path | None = None
+    claims: Mapping[str, KernelClaims] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class CompiledSpec:
     """One specification and what came of it.
 
     guessed: the signature was guessed. forbidden: texts of ``ptx_forbid`` that stand in the PTX.
+    testimony: what the compiler says to the claims about the kernel; None without claims.
     """
 
     kernel: str
@@ -57,6 +61,7 @@ class CompiledSpec:
     guessed: bool = False
     expect_error: str | None = None
     forbidden: tuple[str, ...] = ()
+    testimony: Testimony | None = None
 
     @property
     def refused_as_expected(self) -> bool:
@@ -169,21 +174,29 @@ def compile_side(request: SideRequest) -> Side:
     finally:
         signal.alarm(0)
     planned = list(_specs(request, entries, module))
-    specs = [spec for spec, _ in planned if isinstance(spec, CompileSpec)]
-    results = iter(compile_specs(specs, request.target, timeout=request.timeout, cache=request.cache))
+    specs = [_numbered(spec, request) for spec, _ in planned if isinstance(spec, CompileSpec)]
+    compiles = compile_specs(specs, request.target, timeout=request.timeout, cache=request.cache)
+    heard = iter(testimonies(specs, compiles, request.claims, request.target, timeout=request.timeout))
+    results = iter(compiles)
     compiled = []
     for spec, guessed in planned:
         if isinstance(spec, CompileFailure):
             compiled.append(CompiledSpec(spec.kernel, "", _shown(spec, shown), guessed))
             continue
-        result = next(results)
+        result, testimony = next(results), next(heard)
         forbidden: tuple[str, ...] = ()
         if isinstance(result, Resources):
             forbidden = tuple(text for text in spec.ptx_forbid if text in result.ptx)
         result = _shown(result, shown)
-        compiled.append(CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden))
+        compiled.append(
+            CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden, testimony)
+        )
     del keep
     return Side(tuple(compiled))
+
+
+def _numbered(spec: CompileSpec, request: SideRequest) -> CompileSpec:
+    return replace(spec, numbered=True) if spec.kernel in request.claims else spec
 
 
 def _shown(result: Resources | CompileFailure, paths: Mapping[str, str]) -> Resources | CompileFailure:
@@ -196,4 +209,4 @@ def _shown(result: Resources | CompileFailure, paths: Mapping[str, str]) -> Reso
         for access in result.accesses
     )
     moving = tuple(replace(move, path=paths.get(move.path, move.path)) for move in result.moving)
-    return replace(result, accesses=accesses, moving=moving, ptx="", ttgir="")
+    return replace(result, accesses=accesses, moving=moving, ptx="", ttgir="", source="")

@@ -24,6 +24,7 @@ class CompileSpec:
     signature: parameter -> Triton type (``*bf16``, ``i32``, ``constexpr``). attrs: (parameter index,) -> attributes as
     Triton's ``ASTSource`` takes them. options: backend options beside num_warps and num_stages.
     as_launched: keep the software pipelining the source asks for (see :func:`complete`).
+    numbered: locations in the IR hold numbers of expressions for columns (see ``layouts.recover.numbering``).
     """
 
     fn: Any
@@ -37,6 +38,7 @@ class CompileSpec:
     expect_error: str | None = None
     ptx_forbid: tuple[str, ...] = ()
     as_launched: bool = False
+    numbered: bool = False
 
     @property
     def label(self) -> str:

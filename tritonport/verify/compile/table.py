@@ -74,7 +74,7 @@ def text_table(report: CompileReport) -> str:
             label = f" ({pair.original.label})" if pair.original.label else ""
             lines.append(f"{pair.path}:{pair.line} {pair.kernel}{label} for {pair.target}")
             lines += [f"  {next(aligned)}" for _ in rows]
-        lines += [_finding(found) for found in report.findings(file)]
+        lines += [_finding(found) for found in (*report.findings(file), *report.layout_differences(file))]
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -85,7 +85,11 @@ def _finding(found: Diagnostic) -> str:
 
 def concise(report: CompileReport) -> str:
     """One line per finding."""
-    lines = [_finding(found) for file in report.files for found in report.findings(file)]
+    lines = [
+        _finding(found)
+        for file in report.files
+        for found in (*report.findings(file), *report.layout_differences(file))
+    ]
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -95,7 +99,12 @@ def summary(report: CompileReport) -> str:
     compared = [pair for pair in pairs if pair.bars]
     holding = sum(verdict(pair, report.registers_hold) == "ok" for pair in compared)
     compiled = sum(isinstance(pair.original.result, Resources) for pair in pairs)
-    return f"{compiled} of {len(pairs)} kernels compiled, {holding} of {len(compared)} ports hold every bar"
+    text = f"{compiled} of {len(pairs)} kernels compiled, {holding} of {len(compared)} ports hold every bar"
+    heard = [pair.original.testimony.comparison for pair in pairs if pair.original.testimony is not None]
+    if heard:
+        types, layouts = sum(one.types for one in heard), sum(one.layouts for one in heard)
+        text += f", {types} types and {layouts} layouts were held against Triton's"
+    return text
 
 
 def _change(bars: Sequence[BarResult], name: str) -> str:
@@ -190,7 +199,7 @@ def to_json(report: CompileReport) -> dict[str, Any]:
                         "kernel": found.kernel,
                         "message": found.message,
                     }
-                    for found in report.findings(file)
+                    for found in (*report.findings(file), *report.layout_differences(file))
                 ],
             }
             for file in report.files
