@@ -301,7 +301,7 @@ class Expressions(Calls):
             cheap=cheap,
             depth=self.depth,
             node=node,
-            element=joined_element(op, tensors),
+            element=joined_element(op, [value for _, value in operands]),
             multiples=joined_multiples(op, [value for _, value in operands]),
         )
 
@@ -564,14 +564,37 @@ def joined_multiples(op: str, values: list[Value]) -> frozenset[str]:
     return frozenset()
 
 
-def joined_element(op: str, tensors: list[Value]) -> tuple[str, ...]:
-    """The element type of an elementwise result, where the operands' types say it without promotion."""
+# No scalar of a kernel is wider: a Python float that is passed to one is a float32.
+_WIDEST = frozenset({("gl.float32",), ("gl.float64",)})
+
+
+def joined_element(op: str, operands: list[Value]) -> tuple[str, ...]:
+    """The element type of an elementwise result, where the operands' types say it without promotion.
+
+    A scalar of the run time takes part in that: 16-bit elements times a float32 argument are float32, and an index plus
+    a pointer argument is a pointer. What the scalar is, the source does not say.
+    """
     if op in ("compare", "logical", "not"):
         return ("gl.int1",)
-    if op == "where":
-        tensors = tensors[1:] if len(tensors) > 1 else tensors
-    found = {value.element for value in tensors}
-    return found.pop() if len(found) == 1 else ()
+    if op == "where" and len(operands) > 1:
+        operands = operands[1:]
+    found = {value.element for value in operands if value.is_tensor}
+    if len(found) != 1:
+        return ()
+    element = found.pop()
+    if any(value.kind is Kind.SCALAR for value in operands) and element not in _WIDEST:
+        return ()
+    if element and all(_is_integer(text) for text in element) and (op == "div" or _has_float(operands)):
+        return ("gl.float32",)
+    return element
+
+
+def _is_integer(text: str) -> bool:
+    return text.startswith(("gl.int", "gl.uint"))
+
+
+def _has_float(operands: list[Value]) -> bool:
+    return any(value.kind is Kind.CONSTEXPR and isinstance(value.known, float) for value in operands)
 
 
 __all__ = ["Expressions", "opaque"]

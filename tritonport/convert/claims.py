@@ -64,13 +64,14 @@ def claims_of(writer: ModuleWriter) -> dict[str, KernelClaims]:
 
 
 def placed_values(frames: Iterable[Frame], places: Places) -> Iterator[tuple[Chain, int, cst.CSTNode, Frame, Value]]:
-    """Every tensor and scalar that an expression makes: its place, its column, the expression, and what is known."""
+    """Every tensor and scalar that an expression makes (of a store: moves): its place, its column, the expression, and
+    what is known."""
     for frame in frames:
         around = places.chain(frame)
         if around is None:
             continue
         for node, value in frame.values.items():
-            if value.kind not in (Kind.TENSOR, Kind.SCALAR) or isinstance(node, cst.Name) or value.op == "store":
+            if value.kind not in (Kind.TENSOR, Kind.SCALAR) or isinstance(node, cst.Name):
                 continue
             found = places.of(node, frame)
             if found is not None:
@@ -121,7 +122,7 @@ class _KernelClaims:
             chain[0][1],
             column,
             tuple(size.text for size in value.shape) if value.is_tensor else None,
-            value.element if value.is_tensor else (),
+            value.element if value.is_tensor and value.op != "store" else (),
             self._layout(value),
         )
 

@@ -120,6 +120,8 @@ def definitions(
     What depends on run-time strides, or makes the line longer than `width`, has a line of its own.
     """
     shape = _sizes(root.shape)
+    if root.pinned is not None:
+        return [(name, re.sub(r"\bgl\.", f"{gl}.", root.pinned.text))]
     if root.dot is not None:
         return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
     used.add("coalesced")

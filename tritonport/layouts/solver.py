@@ -13,7 +13,7 @@ moving it between threads, and the compiler does the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -21,6 +21,7 @@ import libcst as cst
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve
 from tritonport.layouts.unification import rearranged, unify
@@ -141,8 +142,20 @@ def _satisfy(edge: Edge) -> None:
     unify(wanted(edge.operand, edge.consumer.focus), edge.producer.term)
 
 
-def solve(frames: list[Frame]) -> list[Value]:
-    """Give every value of one kernel and of the helpers it calls its layout term. Returns the values."""
+def _pin_of_focus(value: Value, pin: Pinned | None) -> Pinned | None:
+    """The layout an operation works in, from the one that its result is given."""
+    if pin is None or value.outcome:
+        return None
+    if value.result_axis is None:
+        return pin
+    return pin.parent if pin.axis == value.result_axis else None
+
+
+def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list[Value]:
+    """Give every value of one kernel and of the helpers it calls its layout term. Returns the values.
+
+    pins: layouts that are given, by the identity of the value.
+    """
     values = collect(frames)
     mark_shared(frames, values)
     mark_expensive(values)
@@ -151,6 +164,7 @@ def solve(frames: list[Frame]) -> list[Value]:
         if needs_layout(value) and not value.cheap and value.shared is None:
             value.focus = _focus(value, position)
             value.focus.single = value.op == "load" and value.once
+            value.focus.pinned = _pin_of_focus(value, (pins or {}).get(id(value)))
     _mark_chains(frames, values)
     edges: list[Edge] = []
     for value in values:
@@ -238,6 +252,8 @@ def recompute(edges: list[Edge]) -> None:
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
     if id(value) in known:
         return known[id(value)]
+    if value.focus is not None and value.focus.pinned is not None:
+        return False
     if value.op == "parameter" and value.rank == 1:
         # An index vector that a helper is given is converted once, at its head; what is made of it is written again.
         return True

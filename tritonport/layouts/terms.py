@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tritonport.analysis.dims import Dim, number
 from tritonport.analysis.strides import Order
+from tritonport.layouts.pinned import Pinned
 
 
 @dataclass(eq=False)
@@ -28,6 +29,7 @@ class Root:
     (`ScanLoweringHelper::isSupported`).
     `single`: it must not be one either, because an element that several warps hold would be read by each of them.
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
+    `pinned`: it is not chosen but given.
     """
 
     rank: int
@@ -41,6 +43,7 @@ class Root:
     whole: bool = False
     single: bool = False
     wide: Root | None = None
+    pinned: Pinned | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Order, row_major
+from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.terms import (
     Join,
     Permute,
@@ -74,6 +75,8 @@ def _may_be(root: Root, term: Term) -> bool:
     source = root_of(term)
     if root.rank != rank(term) or source is root:
         return False
+    if not _pins_agree(root.pinned, term):
+        return False
     if isinstance(term, Root):
         return _compatible(root, term)
     if isinstance(term, Permute) and isinstance(term.parent, Root):
@@ -102,6 +105,23 @@ def _is_slice(term: Term) -> bool:
             return True
         term = term.parent
     return False
+def _pins_agree(pin: Pinned | None, term: Term) -> bool:
+    """Whether a layout that is given (None: none is) may be the one that a term has."""
+    term = normal(term)
+    if pin is None:
+        return True
+    if isinstance(term, Slice):
+        return pin.parent is not None and pin.axis == term.axis and _pins_agree(pin.parent, term.parent)
+    return isinstance(term, Root) and term.pinned in (None, pin)
+
+
+def _pin(term: Term, pin: Pinned | None) -> None:
+    """Give a term's root the layout that makes the term the given one."""
+    term = normal(term)
+    while pin is not None and isinstance(term, Slice):
+        term, pin = normal(term.parent), pin.parent
+    if pin is not None and isinstance(term, Root):
+        term.pinned = pin
 
 
 def _is_one(size: Dim | None) -> bool:
@@ -161,6 +181,7 @@ def _permuted_order(found: Order | None, order: tuple[int, ...]) -> Order | None
 
 
 def _bind(root: Root, term: Term) -> None:
+    _pin(term, root.pinned)
     if isinstance(term, Root):
         _merge(term, root)
     elif isinstance(term, Permute) and isinstance(term.parent, Root):
@@ -227,6 +248,8 @@ def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) ->
 
 def _compatible(left: Root, right: Root) -> bool:
     first, second = left.order, right.order
+    if not _pins_agree(left.pinned, right):
+        return False
     if any(
         a != b and not a.is_one and not b.is_one
         for a, b in zip(left.shape, right.shape, strict=False)
@@ -237,7 +260,7 @@ def _compatible(left: Root, right: Root) -> bool:
     if left.dot is not None or right.dot is not None:
         # Tensor cores and memory want different layouts; two dots share one where they are alike.
         return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
-    if left.rank == 1 or first is None or second is None or first == second:
+    if left.rank == 1 or first is None or second is None or first == second or left.pinned is not None:
         return True
     return not (first.contiguous and second.contiguous)
 

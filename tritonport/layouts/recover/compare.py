@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tritonport.layouts.pinned import Pinned, pinned
 from tritonport.layouts.recover.claims import Chain, Claim
 from tritonport.layouts.recover.scope import Scope
 from tritonport.layouts.recover.witness import Compiler, Linear, Seen
@@ -67,11 +68,11 @@ class Witness:
         direct = [one for one in self.final.get(chain, ()) if _same_type(one, seen)]
         if direct:
             alike = [one for one in direct if one.op == seen.op]
-            return [one for one in alike or direct if one.layout]
+            return [one for one in alike or direct if one.layout is not None]
         if seen.op != "tt.call":
             return []
         inside = [one for place, ones in self.final.items() for one in ones if place[-len(chain) :] == chain]
-        return [one for one in inside if _same_type(one, seen) and one.layout][-1:]
+        return [one for one in inside if _same_type(one, seen) and one.layout is not None][-1:]
 
 
 def _is_conversion(seen: Seen) -> bool:
@@ -88,17 +89,22 @@ def _real_chain(chain: Chain) -> Chain:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of holding claims against the compiler: `types` and `layouts` say how many could be."""
+    """What came of holding claims against the compiler: `types` and `layouts` say how many could be.
+
+    chosen: the layout that the compiler has for each expression that was compared, by the chain of its claim.
+    """
 
     disagreements: tuple[Disagreement, ...] = ()
     types: int = 0
     layouts: int = 0
+    chosen: tuple[tuple[Chain, Pinned], ...] = ()
 
 
 def compare_claims(claims: Sequence[Claim], witness: Witness, scope: Scope, compiler: Compiler) -> Comparison:
     """Where claims and compiler differ, in the order of the claims. What either leaves open is no disagreement."""
     found: list[Disagreement] = []
-    types = layouts = 0
+    chosen: list[tuple[Chain, Pinned]] = []
+    types = 0
     for claim in claims:
         chain = _real_chain(claim.chain)
         seen = witness.type_of(chain)
@@ -114,30 +120,39 @@ def compare_claims(claims: Sequence[Claim], witness: Witness, scope: Scope, comp
         maps = [one for one in witness.layouts_of(chain, seen) if one.linear is not None] if shape else []
         if layout is None or shape is None or not maps:
             continue
-        layouts += 1
-        found += _layout(claim, shape, layout, maps, compiler)
-    return Comparison(tuple(found), types, layouts)
+        agreeing = _agreeing(compiler.linear(layout, shape), maps)
+        chosen.append((claim.chain, pinned((agreeing or maps[-1]).layout)))
+        if agreeing is None:
+            found.append(_layouts_differ(claim, shape, layout, maps, compiler))
+    return Comparison(tuple(found), types, len(chosen), tuple(chosen))
 
 
-def _layout(
+def _agreeing(linear: Linear, seen: Sequence[Seen]) -> Seen | None:
+    return next((one for one in seen if one.linear and _essential(one.linear) == _essential(linear)), None)
+
+
+def _layouts_differ(
     claim: Claim, shape: tuple[int, ...], layout: Any, seen: Sequence[Seen], compiler: Compiler
-) -> Iterator[Disagreement]:
-    linear = compiler.linear(layout, shape)
-    if any(one.linear == linear for one in seen):
-        return
-    chosen = seen[-1]
-    yield _disagreement(
+) -> Disagreement:
+    linear, chosen = compiler.linear(layout, shape), seen[-1]
+    return _disagreement(
         LAYOUT,
         claim,
         Found(chosen.element, shape, repr(layout)),
-        Found(chosen.element, chosen.shape, chosen.layout),
+        Found(chosen.element, chosen.shape, repr(chosen.layout)),
         any(one.linear is not None and _same_threads(one.linear, linear) for one in seen),
     )
 
 
+def _essential(linear: Linear) -> Linear:
+    """A layout without the registers that hold an element once more: the compiler drops them."""
+    return (tuple(base for base in linear[0] if any(base)), *linear[1:])
+
+
 def _same_threads(one: Linear, other: Linear) -> bool:
     """Whether two layouts differ in the order of a thread's registers alone."""
-    return one[1:] == other[1:] and sorted(one[0]) == sorted(other[0])
+    own, its = _essential(one), _essential(other)
+    return own[1:] == its[1:] and sorted(own[0]) == sorted(its[0])
 
 
 def _disagreement(kind: str, claim: Claim, inferred: Found, triton: Found, same: bool = False) -> Disagreement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -95,7 +94,7 @@ class Scope:
         self._names |= {name: _plain(value) for name, value in constexprs.items()}
         divisible = set(aligned)
         for flag, needed in claims.flags:
-            self._names[flag] = all(name in divisible or _is_multiple(constexprs.get(name)) for name in needed)
+            self._names[flag] = all(name in divisible or _is_aligned(name, constexprs) for name in needed)
         for name, text in (*claims.locals, *claims.layouts):
             value = self.value(text)
             if value is not None:
@@ -173,9 +172,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _is_multiple(value: Any) -> bool:
-    value = _plain(value)
-    return isinstance(value, int) and math.gcd(value, 16) == 16
+def _is_aligned(name: str, constexprs: Mapping[str, Any]) -> bool:
+    """What `multiples_of_16` of a port says of a compile-time argument."""
+    if name not in constexprs:
+        return False
+    value = _plain(constexprs[name])
+    return value in (None, 1) or (isinstance(value, int) and value % 16 == 0)
 
 
 __all__ = ["Scope", "mlir_name"]

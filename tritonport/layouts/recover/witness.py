@@ -32,14 +32,14 @@ class Seen:
         op: the operation, `tt.load`.
         shape: sizes, outermost first; None for a scalar.
         element: the type of its elements in MLIR's words, `bf16`; of a pointer `!tt.ptr<bf16>`.
-        layout: as a Gluon expression; empty where there is none.
+        layout: as a Gluon object; None where there is none.
         linear: the layout as a map; None where the compiler cannot say.
     """
 
     op: str
     shape: tuple[int, ...] | None
     element: str
-    layout: str = ""
+    layout: Any = None
     linear: Linear | None = None
 
 
@@ -113,6 +113,7 @@ def read(compiler: Compiler, text: str) -> Mapping[Chain, list[Seen]]:
     """
     module = compiler.parse(text)
     functions: dict[str, _Function] = {}
+    stores = iter(_store_locations(text))
     current: dict[int, str] = {}
     public: list[str] = []
 
@@ -137,6 +138,10 @@ def read(compiler: Compiler, text: str) -> Mapping[Chain, list[Seen]]:
         function = functions.get(name_of(op))
         if function is None:
             return
+        if op.get_name() == _STORE:
+            # What is stored through, since every operand has its layout.
+            seen = _seen(compiler, _STORE, op.get_operand(0))
+            function.operations.append((next(stores, []), seen, ""))
         callee = (op.get_flat_symbol_ref_attr("callee") or "") if op.get_name() == "tt.call" else ""
         for index in range(op.get_num_results()):
             value = op.get_result(index)
@@ -158,6 +163,22 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
+# Operations without a result whose place is read from the text: the bindings do not tell the location of one.
+_STORE = "tt.store"
+_STORE_LINE = re.compile(rf"^\s*{re.escape(_STORE)} .*?loc\((#\w+|.*)\)\s*$", re.MULTILINE)
+_ALIAS = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.MULTILINE)
+
+
+def _store_locations(text: str) -> list[list[Chain]]:
+    """Where each store of a module stands, in the order of the text."""
+    aliases = dict(_ALIAS.findall(text))
+
+    def expanded(location: str) -> str:
+        return re.sub(r"#loc\d*", lambda match: expanded(aliases.get(match[0], "loc(unknown)")), location)
+
+    return [chains(expanded(location)) for location in _STORE_LINE.findall(text)]
+
+
 def _seen(compiler: Compiler, op: str, value: Any) -> Seen:
     shape, element = parse_type(str(value.get_type()))
     layout = compiler.layout_of(value) if shape else None
@@ -167,7 +188,7 @@ def _seen(compiler: Compiler, op: str, value: Any) -> Seen:
         linear = compiler.linear(layout, shape)
     except Exception:  # as in layout_of
         linear = None
-    return Seen(op, shape, element, repr(layout), linear)
+    return Seen(op, shape, element, layout, linear)
 
 
 def _inlined(
