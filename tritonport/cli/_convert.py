@@ -13,6 +13,7 @@ from tritonport.cli._options import STDIN, RunFlags
 from tritonport.config import Config
 
 if TYPE_CHECKING:
+    from tritonport.run.convert_file import Recover
     from tritonport.run.deliver import Destination
     from tritonport.run.request import Outcome, Request
 
@@ -80,6 +81,27 @@ def checked_destination(
         diff=diff,
         nothing=check and not diff,
     )
+
+
+def checked_recovery(
+    paths: tuple[str, ...], layouts: str, case: Path | None, guess_signature: bool
+) -> "Recover | None":
+    """How to recover layouts, None where they are not asked for; raises click.UsageError."""
+    from tritonport.run.convert_file import Recover
+
+    if layouts != "recovered":
+        if case is not None or guess_signature:
+            raise click.UsageError("--case and --guess-signature go with --layouts recovered.")
+        return None
+    if STDIN in paths:
+        raise click.UsageError("--layouts recovered compiles the file: it cannot be used with standard input.")
+    if case is not None and (len(paths) != 1 or os.path.isdir(paths[0])):
+        raise click.UsageError("--case takes one file")
+    from importlib.util import find_spec
+
+    if find_spec("triton") is None:
+        raise click.UsageError("--layouts recovered needs triton; pip install 'tritonport[triton]'")
+    return Recover(case, guess_signature)
 
 
 def _check_collisions(paths: tuple[str, ...], out_dir: Path) -> None:

@@ -1,11 +1,13 @@
 """`tritonport convert`: Triton to Gluon, stage `literal`."""
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from tritonport.cli import _options as options
-from tritonport.cli._convert import checked_destination, convert_all, request_from, show_diff, writer
+from tritonport.cli._convert import checked_destination, checked_recovery, convert_all, request_from, show_diff, writer
 from tritonport.cli._options import RunFlags
 from tritonport.cli._report import print_report, write_report
 
@@ -17,6 +19,20 @@ from tritonport.cli._report import print_report, write_report
 @click.option("-w", "--write", is_flag=True, help="Write each result in place of its file.")
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where something would change.")
+@click.option(
+    "--layouts",
+    type=click.Choice(["parametric", "recovered"]),
+    default="parametric",
+    show_default=True,
+    help="Layouts as functions of the kernel's parameters, or those Triton's compiler has for one specialisation.",
+)
+@click.option(
+    "--case",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The case with COMPILE_SPECS, for --layouts recovered.  [default: the file itself, else <stem>_case.py]",
+)
+@click.option("--guess-signature", is_flag=True, help="With --layouts recovered: guess arguments that no case gives.")
 @options.run_options
 @click.pass_context
 def convert_command(
@@ -27,6 +43,9 @@ def convert_command(
     write: bool,
     diff: bool,
     check: bool,
+    layouts: str,
+    case: Path | None,
+    guess_signature: bool,
     flags: RunFlags,
 ) -> None:
     """Convert the Triton kernels of files to Gluon.
@@ -40,7 +59,8 @@ def convert_command(
 
     destination = checked_destination(paths, output, out_dir, write, diff, check)
     config = options.config_for(paths, flags.stdin_filename)
-    request = request_from(paths, config, flags, out_dir)
+    recover = checked_recovery(paths, layouts, case, guess_signature)
+    request = replace(request_from(paths, config, flags, out_dir), recover=recover)
     stdout = sys.stdout.buffer
     print_bytes = show_diff(stdout) if diff else writer(stdout)
     outcomes = deliver(convert_all(request, flags), destination, print_bytes)

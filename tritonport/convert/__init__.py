@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
 from tritonport.convert.torch_strings import with_kernel_source
-from tritonport.layouts.recover.claims import KernelClaims
+from tritonport.layouts.recover.claims import KernelClaims, RecoveredLayouts
 from tritonport.report import Diagnostic
 from tritonport.source.embedded import Embedded, embedded_modules, with_text
 from tritonport.source.module import SourceModule
@@ -25,11 +25,13 @@ class ConvertOptions:
         triton: the Triton version whose names are written, "3.6" to "3.9".
         target: the architecture, e.g. "sm_90".
         kernels: names of the kernels to convert; None for all.
+        recovered: by kernel, the layouts to write in place of those that the port would choose.
     """
 
     triton: str = "3.9"
     target: str = "sm_90"
     kernels: frozenset[str] | None = None
+    recovered: Mapping[str, RecoveredLayouts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def claims_for_text(text: str, *, path: str, options: ConvertOptions | None = No
 def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion:
     """One file, or one string of a file that is a module of its own."""
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
-    writer = ModuleWriter(module, options.triton, options.kernels, options.target)
+    writer = ModuleWriter(module, options.triton, options.kernels, options.target, options.recovered)
     writer.run()
     output = break_long_lines(rewrite(writer), text, str(writer.config.default_indent))
     outcomes = []

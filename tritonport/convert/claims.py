@@ -2,80 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.values import Kind, Value
+from tritonport.analysis.values import Value
 from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.layout_text import definitions, made_text, named_parts, term_text
 from tritonport.convert.module import Analysed, ModuleWriter
 from tritonport.convert.names import Names
+from tritonport.convert.places import Places
 from tritonport.convert.snippets import rename, render, snippet, with_dependencies
-from tritonport.layouts.recover.claims import Chain, Claim, KernelClaims, Place
-from tritonport.layouts.recover.numbering import FileNumbers
+from tritonport.layouts.recover.claims import Chain, Claim, KernelClaims
 from tritonport.layouts.solver import frames_of
 from tritonport.layouts.terms import Root, Term, normal
-from tritonport.source.module import SourceModule
 
 _LONGEST_NAME = 40
-
-
-class Places:
-    """The places of expressions, over all files that a kernel's code stands in."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[SourceModule, FileNumbers] = {}
-        self._repeated: dict[SourceModule, Counter[cst.CSTNode]] = {}
-
-    def of(self, node: cst.CSTNode, frame: Frame) -> tuple[Place, int] | None:
-        """The place of a node of a frame's function, and its column; None for what the author did not write."""
-        module = frame.kernel.module
-        if module not in self._numbers:
-            self._numbers[module] = FileNumbers(module.text)
-            self._repeated[module] = Counter(module.origins.values())
-        if self._repeated[module][module.origins.get(node, node)] > 1:
-            return None
-        span = module.span(node)
-        if span is None:
-            return None
-        number = self._numbers[module].number(module.line_of(frame.kernel), span)
-        path = str(module.file) if module.file is not None else module.path
-        return None if number is None else ((path, span[0], number), span[1])
-
-    def chain(self, frame: Frame) -> Chain | None:
-        """The calls that lead to a frame, innermost first."""
-        places: list[Place] = []
-        while frame.caller is not None and frame.call is not None:
-            found = self.of(frame.call, frame.caller)
-            if found is None:
-                return None
-            places.append(found[0])
-            frame = frame.caller
-        return tuple(places)
 
 
 def claims_of(writer: ModuleWriter) -> dict[str, KernelClaims]:
     """The claims about every kernel that was analysed, by the kernel's name; `writer.run` has been called."""
     places = Places()
     return {kernel.name: _KernelClaims(writer, analysed, places).made() for kernel, analysed in writer.analysed.items()}
-
-
-def placed_values(frames: Iterable[Frame], places: Places) -> Iterator[tuple[Chain, int, cst.CSTNode, Frame, Value]]:
-    """Every tensor and scalar that an expression makes (of a store: moves): its place, its column, the expression, and
-    what is known."""
-    for frame in frames:
-        around = places.chain(frame)
-        if around is None:
-            continue
-        for node, value in frame.values.items():
-            if value.kind not in (Kind.TENSOR, Kind.SCALAR) or isinstance(node, cst.Name):
-                continue
-            found = places.of(node, frame)
-            if found is not None:
-                yield (found[0], *around), found[1], node, frame, value
 
 
 class _KernelClaims:
@@ -95,7 +44,7 @@ class _KernelClaims:
 
     def made(self) -> KernelClaims:
         kernel = self.analysed.kernel
-        placed = list(placed_values(frames_of(self.analysed.frame), self.places))
+        placed = list(self.places.values(frames_of(self.analysed.frame)))
         roots = {root for *_, value in placed for root in _roots(value)}
         self.alignment = Alignment(
             frozenset(self.analysed.integers & self.runtime),
@@ -193,4 +142,4 @@ def _roots(value: Value) -> Iterator[Root]:
         yield root
 
 
-__all__ = ["Places", "claims_of", "placed_values"]
+__all__ = ["claims_of"]

@@ -8,6 +8,7 @@ text is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,7 +20,7 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
-from tritonport.convert.layout_text import made_text, named_parts, term_text
+from tritonport.convert.layout_text import fitted_layout, made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
@@ -246,11 +247,15 @@ class FunctionWriter(ExpressionWriter):
             for made, plain in found:
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
-                written = f"{made}: {self.module.gl}.constexpr = {text}"
-                if len(written) + len(str(self.module.config.default_indent)) > LINE and text.endswith(")"):
-                    function, arguments = text[:-1].split("(", 1)
-                    written = f"{made}: {self.module.gl}.constexpr = {function}(\n    {arguments}\n)"
+                written = fitted_layout(
+                    f"{made}: {self.module.gl}.constexpr = ", text, len(str(self.module.config.default_indent))
+                )
                 lines.append(cst.parse_statement(written + "\n", self.module.config))
+        recovered = self.module.recovered(self.kernel)
+        if recovered is not None and lines:
+            said = wrap(f"What Triton chose for {self.module.target}: {recovered.label}.", LINE - 10)
+            above = [cst.EmptyLine(comment=cst.Comment(f"# {part}")) for part in said]
+            lines[0] = lines[0].with_changes(leading_lines=above)
         place = last
         following = statements[place] if place < len(statements) else None
         if following is not None and not _starts_with_blank(following) and len(lines) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,9 +20,12 @@ from tritonport.convert.alignment import Alignment, asked_of, tile_names
 from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
+from tritonport.convert.places import Places
 from tritonport.convert.recipes import load_recipes
 from tritonport.convert.snippets import available, render
 from tritonport.convert.wants import Want
+from tritonport.layouts.pinned import Pinned
+from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.stores import split_unaligned
 from tritonport.layouts.terms import Root, Term, root_of
@@ -100,7 +103,12 @@ class ModuleWriter:
     """Converts the kernels of one file that can be converted; `left` says why the others cannot."""
 
     def __init__(
-        self, module: SourceModule, triton: str, wanted: frozenset[str] | None = None, target: str = "sm_90"
+        self,
+        module: SourceModule,
+        triton: str,
+        wanted: frozenset[str] | None = None,
+        target: str = "sm_90",
+        recovered: Mapping[str, RecoveredLayouts] | None = None,
     ) -> None:
         load_recipes()
         self.module = module
@@ -127,6 +135,9 @@ class ModuleWriter:
         self.written: dict[Kernel, cst.FunctionDef] = {}
         self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]
         self._integers: dict[int, set[str]] = {}
+        self._recovered = recovered or {}
+        self._places = Places()
+        self._not_recovered: dict[Kernel, Refusal] = {}
 
     def _alias(self, qualified: str, default: str) -> str:
         for name, meanings in self.module.bindings.imported.items():
@@ -153,7 +164,13 @@ class ModuleWriter:
             remaining = [kernel for kernel in entries if kernel not in self.refusals]
             if self._analyse(remaining) and self._write():
                 break
+        self.diagnostics += [self._own_layouts(*found) for found in self._not_recovered.items()]
         self._orphans(candidates, called)
+
+    def _own_layouts(self, kernel: Kernel, refusal: Refusal) -> Diagnostic:
+        message = f"{kernel.name} has layouts of the port's own: with Triton's it cannot be written ({refusal.message})"
+        line = self.module.line_of(kernel)
+        return Diagnostic("TP207", message, self.module.path, line, 1, kernel.name)
 
     def _reset(self) -> None:
         self.analysed.clear()
@@ -173,7 +190,7 @@ class ModuleWriter:
             try:
                 frame = interpreter.run(kernel)
                 frames = list(frames_of(frame))
-                values = solve(frames)
+                values = solve(frames, self._pins(kernel, frames))
             except Refusal as refusal:
                 self._refuse(kernel, refusal)
                 return False
@@ -185,6 +202,17 @@ class ModuleWriter:
                 if inner is not frame:
                     self.add_helper_frame(inner, interpreter.integers)
         return True
+
+    def recovered(self, kernel: Kernel) -> RecoveredLayouts | None:
+        """The layouts that a kernel is given, unless it cannot be written with them."""
+        return None if kernel in self._not_recovered else self._recovered.get(kernel.name)
+
+    def _pins(self, kernel: Kernel, frames: list[Frame]) -> dict[int, Pinned]:
+        recovered = self.recovered(kernel)
+        if recovered is None:
+            return {}
+        placed = self._places.values(frames)
+        return {id(value): recovered.layouts[chain] for chain, *_, value in placed if chain in recovered.layouts}
 
     def add_helper_frame(self, frame: Frame, integers: set[str]) -> None:
         """One more call that a helper's Gluon version has to serve."""
@@ -217,6 +245,10 @@ class ModuleWriter:
             )
 
     def _refuse(self, kernel: Kernel, refusal: Refusal) -> None:
+        if self.recovered(kernel) is not None:
+            # Written once more, with layouts of the port's own.
+            self._not_recovered[kernel] = refusal
+            return
         line, column = self.module.position(refusal.node if refusal.node is not None else kernel.node)
         self.refusals[kernel] = Diagnostic(
             refusal.code, refusal.message, self.module.path, line, column, kernel.name, refusal.hint

@@ -2,12 +2,25 @@
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.report import Diagnostic, FileReport, InputError, KernelStatus, Selection, strip_notes
 from tritonport.run.textfile import SourceText, decode_source, read_bytes
+
+
+@dataclass(frozen=True)
+class Recover:
+    """How to find the layouts that Triton's compiler chooses (`--layouts recovered`).
+
+    Attributes:
+        case: the file with COMPILE_SPECS; None: the one beside the kernels.
+        guess_signature: compile kernels that no case names too.
+    """
+
+    case: Path | None = None
+    guess_signature: bool = False
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,7 @@ class ConvertTask:
         file: where it is; None where the bytes are given.
         data: the bytes of standard input.
         explicit: the user named it, so a file without kernels is a finding.
+        recover: write the layouts of Triton's compiler in place of the port's own.
     """
 
     path: str
@@ -27,6 +41,7 @@ class ConvertTask:
     file: Path | None = None
     data: bytes = b""
     explicit: bool = True
+    recover: Recover | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +73,30 @@ def convert_file(task: ConvertTask) -> FileResult:
             return FileResult(FileReport(task.path))
         source = decode_source(data, task.path)
         _refuse_deep_nesting(source.text, task.path)
-        conversion = convert_text(source.text, path=task.path, options=task.options)
+        conversion = _convert(task, source.text)
     except InputError as error:
         return FileResult(_unusable(task.path, error.diagnostic, source), source)
     except Exception as error:
         return _internal_error(task.path, error, source)
     return _result(task, source, conversion)
+
+
+def _convert(task: ConvertTask, text: str) -> Conversion:
+    if task.recover is None or task.file is None:
+        return convert_text(text, path=task.path, options=task.options)
+    from tritonport.verify.compile.recovered import recover_layouts
+
+    recovered, diagnostics = recover_layouts(
+        task.file,
+        task.path,
+        text,
+        task.options,
+        case=task.recover.case,
+        guess_signature=task.recover.guess_signature,
+    )
+    conversion = convert_text(text, path=task.path, options=replace(task.options, recovered=recovered))
+    found = sorted([*diagnostics, *conversion.diagnostics], key=lambda one: one.sort_key)
+    return replace(conversion, diagnostics=tuple(found))
 
 
 def _refuse_deep_nesting(text: str, path: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tritonport.convert import ConvertOptions
 from tritonport.report import UNUSABLE, Diagnostic, FileReport, Report, Selection
-from tritonport.run.convert_file import ConvertTask, FileResult
+from tritonport.run.convert_file import ConvertTask, FileResult, Recover
 from tritonport.run.convert_files import Progress, convert_files
 from tritonport.run.paths import STDIN, InputFile, find_inputs
 
@@ -23,6 +23,7 @@ class Request:
         stdin: the bytes of standard input, where a path is `-`.
         stdin_path: what messages call it.
         jobs: processes at once; 0 is one per core.
+        recover: write the layouts of Triton's compiler in place of the port's own.
     """
 
     paths: Sequence[str]
@@ -33,6 +34,7 @@ class Request:
     stdin: bytes = b""
     stdin_path: str = "<stdin>"
     jobs: int = 1
+    recover: Recover | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def _inputs(request: Request) -> list[InputFile | None]:
 def _task(request: Request, one: InputFile | None) -> ConvertTask:
     if one is None:
         return ConvertTask(request.stdin_path, request.options, request.selection, data=request.stdin)
-    return ConvertTask(one.path, request.options, request.selection, file=one.file, explicit=one.explicit)
+    return ConvertTask(
+        one.path, request.options, request.selection, file=one.file, explicit=one.explicit, recover=request.recover
+    )
 
 
 def _matters(result: FileResult) -> bool:

@@ -6,7 +6,10 @@ A claim is text: sizes, element types and layouts are expressions over the kerne
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from tritonport.layouts.pinned import Pinned
 
 Place = tuple[str, int, int]
 """An expression of a file: its path, its line, and its number in its function (`layouts.recover.numbering`)."""
@@ -60,4 +63,17 @@ class KernelClaims:
     flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-__all__ = ["Chain", "Claim", "KernelClaims", "Place"]
+@dataclass(frozen=True)
+class RecoveredLayouts:
+    """The layouts that Triton's compiler chose for one specialisation of a kernel.
+
+    Attributes:
+        label: the specialisation in a few words.
+        layouts: by the chain of the claim that asks for it.
+    """
+
+    label: str
+    layouts: Mapping[Chain, Pinned]
+
+
+__all__ = ["Chain", "Claim", "KernelClaims", "Place", "RecoveredLayouts"]

@@ -104,7 +104,7 @@ def compare_claims(claims: Sequence[Claim], witness: Witness, scope: Scope, comp
     """Where claims and compiler differ, in the order of the claims. What either leaves open is no disagreement."""
     found: list[Disagreement] = []
     chosen: list[tuple[Chain, Pinned]] = []
-    types = 0
+    types = layouts = 0
     for claim in claims:
         chain = _real_chain(claim.chain)
         seen = witness.type_of(chain)
@@ -121,10 +121,13 @@ def compare_claims(claims: Sequence[Claim], witness: Witness, scope: Scope, comp
         if layout is None or shape is None or not maps:
             continue
         agreeing = _agreeing(compiler.linear(layout, shape), maps)
-        chosen.append((claim.chain, pinned((agreeing or maps[-1]).layout)))
+        layouts += 1
+        if len({_essential(one.linear) for one in maps if one.linear}) == 1:
+            # What the compiler wrote in several layouts is not in any of them: the port may write it so too.
+            chosen.append((claim.chain, pinned(maps[0].layout)))
         if agreeing is None:
             found.append(_layouts_differ(claim, shape, layout, maps, compiler))
-    return Comparison(tuple(found), types, len(chosen), tuple(chosen))
+    return Comparison(tuple(found), types, layouts, tuple(chosen))
 
 
 def _agreeing(linear: Linear, seen: Sequence[Seen]) -> Seen | None:

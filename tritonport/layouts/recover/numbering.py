@@ -74,9 +74,9 @@ class FileNumbers:
         self._known: dict[int, dict[tuple[int, int, int, int], int]] = {}
 
     def number(self, function_line: int, span: tuple[int, int, int, int]) -> int | None:
-        """The number of the expression (or augmented assignment) at a span: line and column of its begin and end, from 1.
+        """The number of the expression (or augmented assignment) at a span; None where no such thing stands there.
 
-        function_line: the line of the `def` it stands in. None where nothing of the kind stands there.
+        function_line: the line of the `def` it stands in. span: line and column of its begin and of its end, from 1.
         """
         if function_line not in self._functions:
             return None

@@ -41,7 +41,7 @@ def _language_name(dtype: Any) -> str:
         return ""
     short = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
     short |= {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8", "fp8e5b16": "float8e5b16"}
-    return short.get(dtype.name, dtype.name)
+    return short.get(str(dtype.name), str(dtype.name))
 
 
 class _Gluon:

@@ -281,7 +281,8 @@ def _kernels(text: str, path: str) -> list[KernelSource]:
         raise InputError(Diagnostic(codes.UNPARSABLE, message, path, line, column)) from error
 
 
-def _side_of(outcome: Outcome[Side], request: SideRequest) -> Side:
+def side_of(outcome: Outcome[Side], request: SideRequest) -> Side:
+    """What a child that compiled one side gave back; a finding where it ended in another way."""
     if outcome.value is not None:
         return outcome.value
     if outcome.status == "SIGALRM":
@@ -335,7 +336,7 @@ def _check_names(plans: Sequence[_Plan], request: CompileRequest) -> None:
             raise InputError(Diagnostic("TP004", message, plans[0].path if plans else ".", 1, 1))
 
 
-def _prepare_process(files: Iterable[Path], targets: Iterable[str]) -> None:
+def prepare_process(files: Iterable[Path], targets: Iterable[str]) -> None:
     """Import once what every child needs. Triton's interpreter would take the place of the kernels to compile."""
     os.environ.pop("TRITON_INTERPRET", None)
     for target in targets:
@@ -360,7 +361,7 @@ def compile_files(
     _check_names(plans, request)
     outcomes: list[Outcome[Side]] = []
     if requests:
-        _prepare_process((side.case or side.file for side in requests), request.targets)
+        prepare_process((side.case or side.file for side in requests), request.targets)
         ended = 0
 
         def done(index: int, outcome: Outcome[Side]) -> None:
@@ -371,5 +372,5 @@ def compile_files(
 
         calls = [functools.partial(compile_side, side) for side in requests]
         outcomes = run_forked(calls, timeout=_NO_LIMIT, jobs=request.jobs, done=done)
-    sides = [_side_of(outcome, side) for outcome, side in zip(outcomes, requests, strict=True)]
+    sides = [side_of(outcome, side) for outcome, side in zip(outcomes, requests, strict=True)]
     return CompileReport(tuple(_pairs(plan, sides, request) for plan in plans))

@@ -188,9 +188,7 @@ def compile_side(request: SideRequest) -> Side:
         if isinstance(result, Resources):
             forbidden = tuple(text for text in spec.ptx_forbid if text in result.ptx)
         result = _shown(result, shown)
-        compiled.append(
-            CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden, testimony)
-        )
+        compiled.append(CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden, testimony))
     del keep
     return Side(tuple(compiled))
 

@@ -86,9 +86,7 @@ def _finding(found: Diagnostic) -> str:
 def concise(report: CompileReport) -> str:
     """One line per finding."""
     lines = [
-        _finding(found)
-        for file in report.files
-        for found in (*report.findings(file), *report.layout_differences(file))
+        _finding(found) for file in report.files for found in (*report.findings(file), *report.layout_differences(file))
     ]
     return "\n".join(lines) + "\n" if lines else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tritonport.layouts.recover.claims import KernelClaims
@@ -23,7 +23,7 @@ class Testimony:
     failed: why it could not be asked; empty where it was.
     """
 
-    comparison: Comparison = Comparison()
+    comparison: Comparison = field(default_factory=Comparison)
     failed: str = ""
 
 
@@ -71,8 +71,7 @@ def _ask(spec: CompileSpec, result: Resources, claims: KernelClaims, target: str
 def scope_of(spec: CompileSpec, result: Resources, claims: KernelClaims, compiler: Compiler) -> Scope:
     """The names of the kernel with the values of one specialisation."""
     names = list(spec.signature)
-    places = {place if isinstance(place, int) else place[0]: found for place, found in spec.attrs.items()}
-    aligned = {names[place] for place, attributes in places.items() if _divides(attributes)}
+    aligned = {names[_position(place)] for place, attributes in spec.attrs.items() if _divides(attributes)}
     return Scope(
         claims,
         compiler,
@@ -82,6 +81,11 @@ def scope_of(spec: CompileSpec, result: Resources, claims: KernelClaims, compile
         num_warps=result.num_warps,
         names=_names(spec.fn),
     )
+
+
+def _position(place: Any) -> int:
+    """The position of a parameter: a case may give it alone or as the tuple that Triton takes."""
+    return int(place[0] if isinstance(place, tuple) else place)
 
 
 def _divides(attributes: Any) -> bool:
