@@ -84,14 +84,14 @@ def checked_destination(
 
 
 def checked_recovery(
-    paths: tuple[str, ...], layouts: str, case: Path | None, guess_signature: bool
+    paths: tuple[str, ...], layouts: str, case: Path | None, guess_signature: bool, specialisation: int | None
 ) -> "Recover | None":
     """How to recover layouts, None where they are not asked for; raises click.UsageError."""
     from tritonport.run.convert_file import Recover
 
     if layouts != "recovered":
-        if case is not None or guess_signature:
-            raise click.UsageError("--case and --guess-signature go with --layouts recovered.")
+        if case is not None or guess_signature or specialisation is not None:
+            raise click.UsageError("--case, --guess-signature and --specialisation go with --layouts recovered.")
         return None
     if STDIN in paths:
         raise click.UsageError("--layouts recovered compiles the file: it cannot be used with standard input.")
@@ -101,7 +101,7 @@ def checked_recovery(
 
     if find_spec("triton") is None:
         raise click.UsageError("--layouts recovered needs triton; pip install 'tritonport[triton]'")
-    return Recover(case, guess_signature)
+    return Recover(case, guess_signature, specialisation or 1)
 
 
 def _check_collisions(paths: tuple[str, ...], out_dir: Path) -> None:

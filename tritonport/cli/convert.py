@@ -33,6 +33,12 @@ from tritonport.cli._report import print_report, write_report
     help="The case with COMPILE_SPECS, for --layouts recovered.  [default: the file itself, else <stem>_case.py]",
 )
 @click.option("--guess-signature", is_flag=True, help="With --layouts recovered: guess arguments that no case gives.")
+@click.option(
+    "--specialisation",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --layouts recovered: each kernel's Nth entry in COMPILE_SPECS.  [default: 1]",
+)
 @options.run_options
 @click.pass_context
 def convert_command(
@@ -46,6 +52,7 @@ def convert_command(
     layouts: str,
     case: Path | None,
     guess_signature: bool,
+    specialisation: int | None,
     flags: RunFlags,
 ) -> None:
     """Convert the Triton kernels of files to Gluon.
@@ -59,7 +66,7 @@ def convert_command(
 
     destination = checked_destination(paths, output, out_dir, write, diff, check)
     config = options.config_for(paths, flags.stdin_filename)
-    recover = checked_recovery(paths, layouts, case, guess_signature)
+    recover = checked_recovery(paths, layouts, case, guess_signature, specialisation)
     request = replace(request_from(paths, config, flags, out_dir), recover=recover)
     stdout = sys.stdout.buffer
     print_bytes = show_diff(stdout) if diff else writer(stdout)

@@ -17,10 +17,12 @@ class Recover:
     Attributes:
         case: the file with COMPILE_SPECS; None: the one beside the kernels.
         guess_signature: compile kernels that no case names too.
+        specialisation: which of a kernel's entries in COMPILE_SPECS, from 1.
     """
 
     case: Path | None = None
     guess_signature: bool = False
+    specialisation: int = 1
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def _convert(task: ConvertTask, text: str) -> Conversion:
         task.options,
         case=task.recover.case,
         guess_signature=task.recover.guess_signature,
+        specialisation=task.recover.specialisation,
     )
     conversion = convert_text(text, path=task.path, options=replace(task.options, recovered=recovered))
     found = sorted([*diagnostics, *conversion.diagnostics], key=lambda one: one.sort_key)

@@ -1,8 +1,9 @@
-"""The layouts of Triton's own compile of a file's kernels, each for the first specialisation that compiles."""
+"""The layouts of Triton's own compile of a file's kernels, each for one specialisation."""
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -29,12 +30,13 @@ def recover_layouts(
     *,
     case: Path | None = None,
     guess_signature: bool = False,
+    specialisation: int = 1,
     timeout: float = 120.0,
 ) -> tuple[Mapping[str, RecoveredLayouts], list[Diagnostic]]:
     """By kernel, the layouts that Triton's compiler chose for `options.target`; and why some have none.
 
     The kernels are compiled in child processes. case: with COMPILE_SPECS; None: the one beside the file, if any.
-    timeout: seconds per kernel. InputError where the text cannot be read.
+    specialisation: which of those of a kernel, from 1. timeout: seconds per kernel. InputError where the text cannot be read.
     """
     claims = claims_for_text(text, path=path, options=options)
     if not claims:
@@ -58,24 +60,29 @@ def recover_layouts(
     prepare_process([found or file], [options.target])
     (outcome,) = run_forked([functools.partial(compile_side, request)], timeout=_NO_LIMIT)
     side = side_of(outcome, request)
-    recovered = dict(_recovered(side))
-    missing = [_missing(claims[name], side, path) for name in claims if name not in recovered]
+    recovered = dict(_recovered(side, specialisation))
+    missing = [_missing(claims[name], side, path, specialisation) for name in claims if name not in recovered]
     return recovered, [*side.diagnostics, *missing]
 
 
-def _recovered(side: Side) -> Iterator[tuple[str, RecoveredLayouts]]:
-    """Per kernel; of several specialisations the first is the last to be given, so that it stays."""
-    for spec in reversed(side.compiled):
-        if isinstance(spec.result, Resources) and spec.testimony is not None and not spec.testimony.failed:
+def _recovered(side: Side, specialisation: int) -> Iterator[tuple[str, RecoveredLayouts]]:
+    numbers: Counter[str] = Counter()
+    for spec in side.compiled:
+        numbers[spec.kernel] += 1
+        heard = isinstance(spec.result, Resources) and spec.testimony is not None and not spec.testimony.failed
+        if heard and spec.testimony is not None and numbers[spec.kernel] == specialisation:
             yield spec.kernel, RecoveredLayouts(spec.label, dict(spec.testimony.comparison.chosen))
 
 
-def _missing(claims: KernelClaims, side: Side, path: str) -> Diagnostic:
+def _missing(claims: KernelClaims, side: Side, path: str, specialisation: int) -> Diagnostic:
+    specs = [spec for spec in side.compiled if spec.kernel == claims.kernel]
     why = "no entry of COMPILE_SPECS says with which arguments to compile it (or use --guess-signature)"
-    for spec in side.compiled:
-        if spec.kernel == claims.kernel and isinstance(spec.result, CompileFailure):
+    if specs and specialisation > len(specs):
+        why = f"there is no specialisation {specialisation}, only {len(specs)}"
+    for spec in specs[specialisation - 1 : specialisation]:
+        if isinstance(spec.result, CompileFailure):
             why = f"the original does not compile: {spec.result.message}"
-        elif spec.kernel == claims.kernel and spec.testimony is not None:
+        elif spec.testimony is not None:
             why = f"the compiler's IR cannot be read: {spec.testimony.failed}"
     message = f"{claims.kernel} has layouts of the port's own: {why}"
     return Diagnostic(NOT_RECOVERED, message, path, claims.line, 1, claims.kernel)
