@@ -8,7 +8,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.values import Value
-from tritonport.convert.alignment import Alignment, tile_names
+from tritonport.convert.alignment import Alignment
 from tritonport.convert.layout_text import definitions, made_text, named_parts, term_text
 from tritonport.convert.module import Analysed, ModuleWriter
 from tritonport.convert.names import Names
@@ -38,7 +38,6 @@ class _KernelClaims:
         self.fresh = Names(writer.taken | {parameter.name for parameter in analysed.kernel.parameters})
         kernel = analysed.kernel
         self.runtime = {parameter.name for parameter in kernel.parameters if not parameter.constexpr}
-        self.compile_time = {parameter.name for parameter in kernel.parameters} - self.runtime
         self.alignment = Alignment(frozenset(), frozenset(), enabled=False)
         self.assigned: dict[Frame, dict[int, str]] = {}
 
@@ -46,11 +45,7 @@ class _KernelClaims:
         kernel = self.analysed.kernel
         placed = list(self.places.values(frames_of(self.analysed.frame)))
         roots = {root for *_, value in placed for root in _roots(value)}
-        self.alignment = Alignment(
-            frozenset(self.analysed.integers & self.runtime),
-            frozenset(self.compile_time - tile_names(roots)),
-            self.writer.may_specialise(kernel),
-        )
+        self.alignment = self.writer.alignment_of(self.analysed.frame, roots)
         claims = [self._claim(*found) for found in placed]
         return KernelClaims(
             kernel.name,
@@ -89,9 +84,14 @@ class _KernelClaims:
         if not value.is_tensor or value.focus is None or value.op in ("call", "parameter"):
             return ""
         for part in named_parts(value.term):
-            if part not in self.names:
-                self.names[part] = self._define(part)
+            self._name_layout(part)
         return rename(term_text(value.term, self.names, "gl"), self.writer.renamed_snippets)
+
+    def _name_layout(self, part: Term) -> None:
+        if isinstance(part, Root) and part.wide is not None:
+            self._name_layout(part.wide)
+        if part not in self.names:
+            self.names[part] = self._define(part)
 
     def _define(self, part: Term) -> str:
         name = self.fresh.fresh(f"layout{len(self.names)}")
@@ -106,6 +106,8 @@ class _KernelClaims:
                 self.fresh,
                 1 << 16,
                 self.alignment,
+                self.names,
+                self.writer.triton,
             )
         else:
             lines = [(name, made_text(part, self.names, "gl", self.used))]

@@ -20,7 +20,7 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.expressions import ExpressionWriter, Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
-from tritonport.convert.layout_text import fitted_layout, made_text, named_parts, term_text
+from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
@@ -247,9 +247,10 @@ class FunctionWriter(ExpressionWriter):
             for made, plain in found:
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
-                written = fitted_layout(
-                    f"{made}: {self.module.gl}.constexpr = ", text, len(str(self.module.config.default_indent))
-                )
+                written = f"{made}: {self.module.gl}.constexpr = {text}"
+                if len(written) + len(str(self.module.config.default_indent)) > LINE and text.endswith(")"):
+                    function, arguments = text[:-1].split("(", 1)
+                    written = f"{made}: {self.module.gl}.constexpr = {function}(\n    {arguments}\n)"
                 lines.append(cst.parse_statement(written + "\n", self.module.config))
         recovered = self.module.recovered(self.kernel)
         if recovered is not None and lines:

@@ -11,8 +11,6 @@ from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
 from tritonport.layouts.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
 
-LINE = 120
-
 
 def named_parts(term: Term) -> list[Term]:
     """The layouts in a term that have a name at the head of a kernel, innermost first; slices are written out."""
@@ -102,26 +100,6 @@ def _dot_layout(
     chain = ", chained=True" if root.chained else ""
     chain += f", follows=[{_sizes(root.follows)}]" if root.follows else ""
     return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chain})"
-
-
-def fitted_layout(start: str, text: str, indent: int) -> str:
-    """`name: gl.constexpr = text`, broken over lines where it is too long for one that is indented."""
-    if indent + len(start) + len(text) <= LINE or not text.endswith(")"):
-        return start + text
-    function, arguments = text[:-1].split("(", 1)
-    if 2 * indent + len(arguments) <= LINE:
-        return f"{start}{function}(\n    {arguments}\n)"
-    # Each argument on a line of its own; lists that are still too long are left to the reader's own formatter.
-    depth = 0
-    parts = [""]
-    for character in arguments:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    lines = "".join(f"    {part.strip()},\n" for part in parts)
-    return f"{start}{function}(\n{lines})"
 
 
 def definitions(

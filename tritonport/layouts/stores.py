@@ -41,7 +41,13 @@ def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]],
 
 def _always_wide(root: Root, depends: Callable[[frozenset[str]], bool]) -> bool:
     """Whether one of the accesses is aligned whatever the arguments are, and the order known."""
-    if root.dot is not None or root.order is None or root.order.fixed is None or root.order.choices:
+    if (
+        root.pinned is not None
+        or root.dot is not None
+        or root.order is None
+        or root.order.fixed is None
+        or root.order.choices
+    ):
         return False
     contiguous = [access for access in root.accesses if access.order.contiguous]
     return any(not depends(access.multiples) for access in contiguous)

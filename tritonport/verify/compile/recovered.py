@@ -36,7 +36,8 @@ def recover_layouts(
     """By kernel, the layouts that Triton's compiler chose for `options.target`; and why some have none.
 
     The kernels are compiled in child processes. case: with COMPILE_SPECS; None: the one beside the file, if any.
-    specialisation: which of those of a kernel, from 1. timeout: seconds per kernel. InputError where the text cannot be read.
+    specialisation: which of those of a kernel, from 1. timeout: seconds per kernel. InputError where the text cannot
+    be read.
     """
     claims = claims_for_text(text, path=path, options=options)
     if not claims:
@@ -69,9 +70,9 @@ def _recovered(side: Side, specialisation: int) -> Iterator[tuple[str, Recovered
     numbers: Counter[str] = Counter()
     for spec in side.compiled:
         numbers[spec.kernel] += 1
-        heard = isinstance(spec.result, Resources) and spec.testimony is not None and not spec.testimony.failed
-        if heard and spec.testimony is not None and numbers[spec.kernel] == specialisation:
-            yield spec.kernel, RecoveredLayouts(spec.label, dict(spec.testimony.comparison.chosen))
+        heard = isinstance(spec.result, Resources) and spec.heard is not None and not spec.heard.failed
+        if heard and spec.heard is not None and numbers[spec.kernel] == specialisation:
+            yield spec.kernel, RecoveredLayouts(spec.label, dict(spec.heard.comparison.chosen))
 
 
 def _missing(claims: KernelClaims, side: Side, path: str, specialisation: int) -> Diagnostic:
@@ -82,8 +83,8 @@ def _missing(claims: KernelClaims, side: Side, path: str, specialisation: int) -
     for spec in specs[specialisation - 1 : specialisation]:
         if isinstance(spec.result, CompileFailure):
             why = f"the original does not compile: {spec.result.message}"
-        elif spec.testimony is not None:
-            why = f"the compiler's IR cannot be read: {spec.testimony.failed}"
+        elif spec.heard is not None:
+            why = f"the compiler's IR cannot be read: {spec.heard.failed}"
     message = f"{claims.kernel} has layouts of the port's own: {why}"
     return Diagnostic(NOT_RECOVERED, message, path, claims.line, 1, claims.kernel)
 

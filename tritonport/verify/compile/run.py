@@ -136,8 +136,8 @@ class CompileReport:
             if pair.port.result.language == "triton" and isinstance(original, Resources):
                 yield finding(codes.KERNEL_LOST, "the kernel is still Triton in the port")
         yield from _disagreements(pair, TYPE)
-        if pair.original.testimony is not None and pair.original.testimony.failed:
-            yield finding(codes.INTERNAL, f"the compiler's IR cannot be read: {pair.original.testimony.failed}")
+        if pair.original.heard is not None and pair.original.heard.failed:
+            yield finding(codes.INTERNAL, f"the compiler's IR cannot be read: {pair.original.heard.failed}")
         for bar in pair.failed:
             if not (bar.allowed and self.registers_hold):
                 yield finding(codes.RESOURCE_BAR, f"{bar.name}: {bar.text}")
@@ -154,10 +154,10 @@ class CompileReport:
 
 
 def _disagreements(pair: Pair, kind: str) -> Iterable[Diagnostic]:
-    testimony = pair.original.testimony
+    heard = pair.original.heard
     words = f"{pair.target}, {pair.original.label}" if pair.original.label else pair.target
     code = codes.TYPE_DISAGREES if kind == TYPE else codes.LAYOUT_DISAGREES
-    for found in testimony.comparison.disagreements if testimony is not None else ():
+    for found in heard.comparison.disagreements if heard is not None else ():
         if found.kind == kind:
             yield Diagnostic(code, f"{found} [{words}]", found.path, found.line, found.column, pair.kernel)
 

@@ -18,7 +18,7 @@ from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.signature import Guess, entry_for
 from tritonport.verify.compile.spec import CompileSpec, SpecError, complete
 from tritonport.verify.compile.target import activate
-from tritonport.verify.compile.witness import Testimony, testimonies
+from tritonport.verify.compile.witness import Heard, hear
 
 # Heuristics of a guessed kernel may ask for sizes: a size that is a multiple of every usual tile.
 _ASSUMED_SIZE = 4096
@@ -52,7 +52,7 @@ class CompiledSpec:
     """One specification and what came of it.
 
     guessed: the signature was guessed. forbidden: texts of ``ptx_forbid`` that stand in the PTX.
-    testimony: what the compiler says to the claims about the kernel; None without claims.
+    heard: what the compiler says to the claims about the kernel; None without claims.
     """
 
     kernel: str
@@ -61,7 +61,7 @@ class CompiledSpec:
     guessed: bool = False
     expect_error: str | None = None
     forbidden: tuple[str, ...] = ()
-    testimony: Testimony | None = None
+    heard: Heard | None = None
 
     @property
     def refused_as_expected(self) -> bool:
@@ -176,19 +176,19 @@ def compile_side(request: SideRequest) -> Side:
     planned = list(_specs(request, entries, module))
     specs = [_numbered(spec, request) for spec, _ in planned if isinstance(spec, CompileSpec)]
     compiles = compile_specs(specs, request.target, timeout=request.timeout, cache=request.cache)
-    heard = iter(testimonies(specs, compiles, request.claims, request.target, timeout=request.timeout))
+    answers = iter(hear(specs, compiles, request.claims, request.target, timeout=request.timeout))
     results = iter(compiles)
     compiled = []
     for spec, guessed in planned:
         if isinstance(spec, CompileFailure):
             compiled.append(CompiledSpec(spec.kernel, "", _shown(spec, shown), guessed))
             continue
-        result, testimony = next(results), next(heard)
+        result, heard = next(results), next(answers)
         forbidden: tuple[str, ...] = ()
         if isinstance(result, Resources):
             forbidden = tuple(text for text in spec.ptx_forbid if text in result.ptx)
         result = _shown(result, shown)
-        compiled.append(CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden, testimony))
+        compiled.append(CompiledSpec(spec.kernel, spec.label, result, guessed, spec.expect_error, forbidden, heard))
     del keep
     return Side(tuple(compiled))
 

@@ -98,7 +98,7 @@ def summary(report: CompileReport) -> str:
     holding = sum(verdict(pair, report.registers_hold) == "ok" for pair in compared)
     compiled = sum(isinstance(pair.original.result, Resources) for pair in pairs)
     text = f"{compiled} of {len(pairs)} kernels compiled, {holding} of {len(compared)} ports hold every bar"
-    heard = [pair.original.testimony.comparison for pair in pairs if pair.original.testimony is not None]
+    heard = [pair.original.heard.comparison for pair in pairs if pair.original.heard is not None]
     if heard:
         types, layouts = sum(one.types for one in heard), sum(one.layouts for one in heard)
         text += f", {types} types and {layouts} layouts were held against Triton's"

@@ -17,7 +17,7 @@ from tritonport.verify.compile.target import gpu_target
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Heard:
     """What the compiler says to the claims about one kernel in one specialisation.
 
     failed: why it could not be asked; empty where it was.
@@ -27,14 +27,14 @@ class Testimony:
     failed: str = ""
 
 
-def testimonies(
+def hear(
     specs: Sequence[CompileSpec],
     results: Sequence[Resources | CompileFailure],
     claims: Mapping[str, KernelClaims],
     target: str,
     *,
     timeout: float,
-) -> list[Testimony | None]:
+) -> list[Heard | None]:
     """Per specification, the claims held against the compiler, each in a child of its own.
 
     results: of the compiles, with their IR. None for a kernel without claims or that did not compile.
@@ -49,17 +49,17 @@ def testimonies(
         return lambda: _ask(spec, result, own, target)
 
     outcomes = run_forked([call(spec, result, own) for _, spec, result, own in asked], timeout=timeout)
-    found: list[Testimony | None] = [None] * len(specs)
+    found: list[Heard | None] = [None] * len(specs)
     for (index, *_), outcome in zip(asked, outcomes, strict=True):
-        found[index] = _testimony(outcome)
+        found[index] = _heard(outcome)
     return found
 
 
-def _testimony(outcome: Outcome[Comparison]) -> Testimony:
+def _heard(outcome: Outcome[Comparison]) -> Heard:
     if outcome.value is not None:
-        return Testimony(outcome.value)
+        return Heard(outcome.value)
     lines = outcome.output.strip().splitlines()
-    return Testimony(failed=lines[-1] if lines and outcome.ended == "raised" else outcome.status or outcome.ended)
+    return Heard(failed=lines[-1] if lines and outcome.ended == "raised" else outcome.status or outcome.ended)
 
 
 def _ask(spec: CompileSpec, result: Resources, claims: KernelClaims, target: str) -> Comparison:
@@ -105,4 +105,4 @@ def _names(fn: Any) -> dict[str, Any]:
     return found
 
 
-__all__ = ["Testimony", "scope_of", "testimonies"]
+__all__ = ["Heard", "scope_of", "hear"]
