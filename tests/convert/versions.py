@@ -36,7 +36,7 @@ class Name:
         plain = 0
         for one in self.parameters:
             if one.startswith("*"):
-                return one not in ("*",) and not one.startswith("**") or count <= plain
+                return (one not in ("*",) and not one.startswith("**")) or count <= plain
             plain += 1
         return count <= plain
 

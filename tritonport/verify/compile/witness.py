@@ -105,4 +105,4 @@ def _names(fn: Any) -> dict[str, Any]:
     return found
 
 
-__all__ = ["Heard", "scope_of", "hear"]
+__all__ = ["Heard", "hear", "scope_of"]
