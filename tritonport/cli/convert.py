@@ -19,6 +19,7 @@ from tritonport.cli._report import print_report, write_report
 @click.option("-w", "--write", is_flag=True, help="Write each result in place of its file.")
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where something would change.")
+@click.option("--follow", is_flag=True, help="Port helpers from other files of the project too, beside their files.")
 @click.option(
     "--layouts",
     type=click.Choice(["parametric", "recovered"]),
@@ -49,6 +50,7 @@ def convert_command(
     write: bool,
     diff: bool,
     check: bool,
+    follow: bool,
     layouts: str,
     case: Path | None,
     guess_signature: bool,
@@ -65,9 +67,14 @@ def convert_command(
     from tritonport.run.request import report_of
 
     destination = checked_destination(paths, output, out_dir, write, diff, check)
+    if follow:
+        if not (out_dir or write or diff or check):
+            raise click.UsageError("--follow writes several files: say where with --out-dir or -w, or use --diff.")
+        destination = replace(destination, packages=True)
     config = options.config_for(paths, flags.stdin_filename)
     recover = checked_recovery(paths, layouts, case, guess_signature, specialisation)
-    request = replace(request_from(paths, config, flags, out_dir), recover=recover)
+    request = request_from(paths, config, flags, out_dir)
+    request = replace(request, recover=recover, options=replace(request.options, follow=follow))
     stdout = sys.stdout.buffer
     print_bytes = show_diff(stdout) if diff else writer(stdout)
     outcomes = deliver(convert_all(request, flags), destination, print_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tritonport.convert.follow import FollowedFile
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.recipes.block_pointer import without_block_pointers
@@ -25,12 +26,14 @@ class ConvertOptions:
         triton: the Triton version whose names are written, "3.6" to "3.9".
         target: the architecture, e.g. "sm_90".
         kernels: names of the kernels to convert; None for all.
+        follow: port the helpers that kernels call from other files of the project too, into files of their own.
         recovered: by kernel, the layouts to write in place of those that the port would choose.
     """
 
     triton: str = "3.9"
     target: str = "sm_90"
     kernels: frozenset[str] | None = None
+    follow: bool = False
     recovered: Mapping[str, RecoveredLayouts] = field(default_factory=dict)
 
 
@@ -46,9 +49,12 @@ class KernelOutcome:
 
 @dataclass(frozen=True)
 class Conversion:
+    """What came of one file. followed: what it needs of the Gluon versions of other files (`ConvertOptions.follow`)."""
+
     text: str
     kernels: tuple[KernelOutcome, ...]
     diagnostics: tuple[Diagnostic, ...]
+    followed: tuple[FollowedFile, ...] = ()
 
 
 def convert_text(text: str, *, path: str, options: ConvertOptions | None = None) -> Conversion:
@@ -64,6 +70,8 @@ def convert_text(text: str, *, path: str, options: ConvertOptions | None = None)
     strings = embedded_modules(text)
     if not strings:
         return converted
+    # What is run from a string has no folder to import from.
+    options = replace(options, follow=False)
     inner = [_convert_module(string.text, path, options) for string in strings]
     return in_strings(converted, strings, inner)
 
@@ -84,7 +92,7 @@ def claims_for_text(text: str, *, path: str, options: ConvertOptions | None = No
 def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion:
     """One file, or one string of a file that is a module of its own."""
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
-    writer = ModuleWriter(module, options.triton, options.kernels, options.target, options.recovered)
+    writer = ModuleWriter(module, options.triton, options.kernels, options.target, options.recovered, options.follow)
     writer.run()
     output = break_long_lines(rewrite(writer), text, str(writer.config.default_indent))
     outcomes = []
@@ -100,7 +108,7 @@ def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion
             status = "left"
         outcomes.append(KernelOutcome(kernel.qualified, line, status))
     diagnostics = sorted([*writer.refusals.values(), *writer.diagnostics], key=lambda found: found.sort_key)
-    return Conversion(output, tuple(outcomes), tuple(diagnostics))
+    return Conversion(output, tuple(outcomes), tuple(diagnostics), writer.followed.files)
 
 
 def in_strings(outer: Conversion, strings: Sequence[Embedded], inner: Sequence[Conversion]) -> Conversion:
@@ -117,4 +125,4 @@ def in_strings(outer: Conversion, strings: Sequence[Embedded], inner: Sequence[C
         diagnostics += [replace(found, line=found.line + shift) for found in conversion.diagnostics]
     kernels.sort(key=lambda kernel: kernel.line)
     diagnostics.sort(key=lambda found: found.sort_key)
-    return Conversion(text, tuple(kernels), tuple(diagnostics))
+    return Conversion(text, tuple(kernels), tuple(diagnostics), outer.followed)

@@ -11,29 +11,36 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.source.walk import children
 
 
-def copies(writer: ModuleWriter) -> list[cst.BaseStatement]:
-    """The copied helpers, callees first, each with a line that says where it comes from."""
-    jit = cst.parse_expression(f"{writer.gluon}.jit")
+def copies(writer: ModuleWriter, elsewhere: Sequence[Copy] = ()) -> list[cst.BaseStatement]:
+    """The copied helpers, callees first, each with a line that says where it comes from; not those `elsewhere`."""
     statements: list[cst.BaseStatement] = []
-    for copy in _needed(writer):
-        decorators = []
-        for decorator in copy.node.decorators:
-            expression = decorator.decorator
-            if copy.kernel.module.jit_language(expression) is None:
-                continue
-            options = isinstance(expression, cst.Call)
-            written = expression.with_changes(func=jit) if options else jit
-            decorators.append(decorator.with_changes(decorator=written, leading_lines=[]))
+    for copy in needed(writer):
+        if any(copy is other for other in elsewhere):
+            continue
         above = [
             cst.EmptyLine(indent=False),
             cst.EmptyLine(indent=False),
             cst.EmptyLine(comment=cst.Comment(f"# From {copy.kernel.module.name}.")),
         ]
-        statements.append(copy.node.with_changes(decorators=decorators, leading_lines=above, lines_after_decorators=[]))
+        statements.append(with_jit(writer, copy).with_changes(leading_lines=above))
     return statements
 
 
-def _needed(writer: ModuleWriter) -> list[Copy]:
+def with_jit(writer: ModuleWriter, copy: Copy) -> cst.FunctionDef:
+    """A copied helper under `@gluon.jit`, with the options it had."""
+    jit = cst.parse_expression(f"{writer.gluon}.jit")
+    decorators = []
+    for decorator in copy.node.decorators:
+        expression = decorator.decorator
+        if copy.kernel.module.jit_language(expression) is None:
+            continue
+        options = isinstance(expression, cst.Call)
+        written = expression.with_changes(func=jit) if options else jit
+        decorators.append(decorator.with_changes(decorator=written, leading_lines=[]))
+    return copy.node.with_changes(decorators=decorators, leading_lines=[], lines_after_decorators=[])
+
+
+def needed(writer: ModuleWriter) -> list[Copy]:
     """The copies that the output names: one may have been written for a call that went another way."""
     written = [version.node for versions in writer.helpers.values() for version in versions if version.node is not None]
     work: list[cst.CSTNode] = [*writer.written.values(), *written]
@@ -54,9 +61,12 @@ def _names(node: cst.CSTNode) -> Iterator[str]:
         yield from _names(child)
 
 
-def imports(writer: ModuleWriter) -> list[cst.BaseStatement]:
-    """What the copied helpers name, imported from where it is defined."""
-    named = {name for copy in _needed(writer) for name in _names(copy.node)}
+def imports(writer: ModuleWriter, elsewhere: Sequence[Copy] = ()) -> list[cst.BaseStatement]:
+    """What the copied helpers name, imported from where it is defined; not for those `elsewhere`."""
+    here = [copy for copy in needed(writer) if not any(copy is other for other in elsewhere)]
+    named = {name for copy in here for name in _names(copy.node)}
+    # A function that is passed on is named by the port's own kernels.
+    named |= {name for node in writer.written.values() for name in _names(node)} if elsewhere else set()
     lines = [line for name, line in writer.imported.imports.items() if name in named]
     return [cst.parse_statement(f"{line}\n", writer.config) for line in lines]
 
@@ -96,4 +106,4 @@ def _local(alias: cst.ImportAlias) -> str:
     return name.value if isinstance(name, cst.Name) else ""
 
 
-__all__ = ["copies", "imports", "without_copied"]
+__all__ = ["copies", "imports", "needed", "with_jit", "without_copied"]

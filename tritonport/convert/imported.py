@@ -157,6 +157,13 @@ class Imported:
         """The helper's own name where the output has that name for nothing else."""
         writer = self.writer
         used = {copy.name for copy in self.copies} | set(self.imports)
+        if writer.follows_file(kernel.module):
+            # Its import is exchanged for one of the Gluon version, under the name that the file has for it.
+            for alias in writer.module.bindings.imported:
+                means = writer.module.lookup(alias)
+                if alias not in used and [one.kernel for one in means] == [kernel] and not self._used_elsewhere(alias):
+                    self.replaced.add(alias)
+                    return alias
         bound = writer.module.binds(wanted)
         if bound and wanted in writer.module.bindings.imported and wanted not in used:
             means = writer.module.lookup(wanted)

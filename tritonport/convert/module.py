@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from tritonport.analysis.signatures import signature
 from tritonport.analysis.values import Kind, Refusal
 from tritonport.convert.alignment import Alignment, asked_of, tile_names
 from tritonport.convert.expressions import Inconsistent
+from tritonport.convert.follow import FollowPlan
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
 from tritonport.convert.places import Places
@@ -32,6 +33,7 @@ from tritonport.layouts.terms import Root, Term, root_of
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
 from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.project import same_project
 from tritonport.source.walk import walk
 
 
@@ -109,6 +111,7 @@ class ModuleWriter:
         wanted: frozenset[str] | None = None,
         target: str = "sm_90",
         recovered: Mapping[str, RecoveredLayouts] | None = None,
+        follow: bool = False,
     ) -> None:
         load_recipes()
         self.module = module
@@ -135,6 +138,9 @@ class ModuleWriter:
         self.written: dict[Kernel, cst.FunctionDef] = {}
         self.since, self.until = TRITON_VERSIONS[0], TRITON_VERSIONS[-1]
         self._integers: dict[int, set[str]] = {}
+        self.follow = follow
+        self.followed = FollowPlan()
+        self._unfollowed: set[Kernel] = set()
         self._recovered = recovered or {}
         self._places = Places()
         self._not_recovered: dict[Kernel, Refusal] = {}
@@ -245,6 +251,10 @@ class ModuleWriter:
             )
 
     def _refuse(self, kernel: Kernel, refusal: Refusal) -> None:
+        if self.follow and kernel not in self._unfollowed:
+            # Written once more, with the helpers that work as they are left where they are.
+            self._unfollowed.add(kernel)
+            return
         if self.recovered(kernel) is not None:
             # Written once more, with layouts of the port's own.
             self._not_recovered[kernel] = refusal
@@ -397,6 +407,9 @@ class ModuleWriter:
     def _write_helper(self, kernel: Kernel) -> list[Written]:
         frames = self.helper_frames[kernel]
         if kernel.module is not self.module and self.imported.works_as_it_is(kernel, frames):
+            if self._follows(kernel, frames):
+                with suppress(Refusal, Inconsistent):
+                    return [self._version(kernel, frames, 0, False)]
             self.imported.tell(kernel, frames)
             return [written_as_it_is(kernel, frames)]
         unrolled = [frame for frame in frames if frame.unrolled]
@@ -417,6 +430,20 @@ class ModuleWriter:
                 if not any(version.serves_too(written) for version in versions):
                     versions.append(written)
             return versions
+
+    def _follows(self, kernel: Kernel, frames: list[Frame]) -> bool:
+        """Whether a helper that works as it is gets a Gluon version all the same: it is of this project, and the one
+        definition of its name."""
+        return self.follows_file(kernel.module) and not any(
+            frame.chain[-1].kernel in self._unfollowed
+            or (frame.caller is not None and frame.call is not None and frame.caller.variants.get(frame.call))
+            for frame in frames
+        )
+
+    def follows_file(self, module: SourceModule) -> bool:
+        """Whether the helpers of a file are ported into a file of their own."""
+        own, other = self.module.file, module.file
+        return self.follow and own is not None and other is not None and same_project(own, other)
 
     def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
         writer = FunctionWriter(self, kernel, frames)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.convert.copies import copies, imports, without_copied
+from tritonport.convert.copies import copies, imports, needed, without_copied
+from tritonport.convert.follow import FollowPlan, names_in, plan
 from tritonport.convert.host_descriptors import host_descriptors
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
@@ -134,6 +135,10 @@ def _with_imports(
         wanted.append(f"from triton.experimental import gluon{alias}\n")
     if "triton.experimental.gluon.language" not in _meanings(writer):
         wanted.append(f"from triton.experimental.gluon import language as {writer.gl}\n")
+    kept = without_copied(writer, body)
+    if first_kernel is not None and len(kept) != len(body):
+        first_kernel = next(index for index, statement in enumerate(kept) if statement is body[first_kernel])
+    body = kept
     place = _import_place(body)
     lines = [cst.parse_statement(text, writer.config) for text in wanted]
     if lines:
@@ -142,19 +147,21 @@ def _with_imports(
         header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal, {range_}"))
         lines[0] = lines[0].with_changes(leading_lines=[header])
     start = place if first_kernel is None else first_kernel
-    functions, needed = _snippet_statements(writer, body)
+    writer.followed = plan(writer, needed(writer))
+    functions, lines_of_functions = _snippet_statements(writer, body, writer.followed)
     present = {
         writer.module.tree.code_for_node(statement).strip()
         for statement in body
         if isinstance(statement, cst.SimpleStatementLine)
     }
-    body[start:start] = [*functions, *copies(writer)]
+    body[start:start] = [*functions, *copies(writer, writer.followed.copies)]
     body[place:place] = [
         *lines,
-        *(line for line in needed if writer.module.tree.code_for_node(line).strip() not in present),
-        *imports(writer),
+        *(line for line in lines_of_functions if writer.module.tree.code_for_node(line).strip() not in present),
+        *imports(writer, writer.followed.copies),
+        *(cst.parse_statement(f"{line}\n", writer.config) for line in writer.followed.imports),
     ]
-    return _without_unused(without_copied(writer, body))
+    return _without_unused(body)
 
 
 def _meanings(writer: ModuleWriter) -> set[str]:
@@ -190,8 +197,16 @@ def _holds(statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.Fu
     return False
 
 
+def _used_snippets(writer: ModuleWriter, body: Sequence[cst.BaseStatement], followed: FollowPlan) -> set[str]:
+    """The emitted functions that the file itself names, and not only what is ported elsewhere."""
+    if not followed.copies:
+        return writer.snippets
+    named = {name for statement in (*body, *copies(writer, followed.copies)) for name in names_in(statement)}
+    return {name for name in writer.snippets if writer.renamed_snippets.get(name, name) in named}
+
+
 def _snippet_statements(
-    writer: ModuleWriter, body: Sequence[cst.BaseStatement]
+    writer: ModuleWriter, body: Sequence[cst.BaseStatement], followed: FollowPlan
 ) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:
     """The emitted functions the file does not have yet, and the imports they need."""
     statements: list[cst.BaseStatement] = []
@@ -201,7 +216,7 @@ def _snippet_statements(
         for statement in body
         if isinstance(statement, cst.FunctionDef) and statement.name.value in available(writer.target)
     }
-    for name in with_dependencies(writer.snippets, writer.target):
+    for name in with_dependencies(_used_snippets(writer, body, followed), writer.target):
         text = render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target, writer.triton)
         if present.get(writer.renamed_snippets.get(name, name)) == text.strip():
             continue

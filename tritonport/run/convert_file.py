@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert.follow import FollowedFile
 from tritonport.report import Diagnostic, FileReport, InputError, KernelStatus, Selection, strip_notes
 from tritonport.run.textfile import SourceText, decode_source, read_bytes
 
@@ -55,6 +56,7 @@ class FileResult:
         source: the file as it was read; None where it could not be.
         text: the converted text; None where there is none to write (an unusable file, one without kernels in a walk).
         has_kernels: the file defines a kernel.
+        followed: what the port needs of the Gluon versions of other files.
         traceback: of an internal error.
     """
 
@@ -63,6 +65,7 @@ class FileResult:
     text: str | None = None
     has_kernels: bool = False
     traceback: str | None = None
+    followed: tuple[FollowedFile, ...] = ()
 
 
 def convert_file(task: ConvertTask) -> FileResult:
@@ -136,7 +139,7 @@ def _result(task: ConvertTask, source: SourceText, conversion: Conversion) -> Fi
         changed=text != source.text,
         source_lines=_lines(source.text, found),
     )
-    return FileResult(report, source, text, bool(conversion.kernels))
+    return FileResult(report, source, text, bool(conversion.kernels), followed=conversion.followed)
 
 
 def _unusable(path: str, found: Diagnostic, source: SourceText | None) -> FileReport:

@@ -6,21 +6,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonport.report import Diagnostic, InputError
+from tritonport.run.followed import HelperFile, HelperFiles, renamed_imports
+from tritonport.run.paths import InputFile
 from tritonport.run.request import Outcome
 from tritonport.run.textfile import SourceText, write_atomically
+from tritonport.source.project import path_in_package
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True)
 class Destination:
-    """One of: a file, a directory, in place, a diff (with no file written), nothing; else standard output."""
+    """One of: a file, a directory, in place, a diff (with no file written), nothing; else standard output.
+
+    packages: below the directory, files of packages lie in the folders of their packages, so that the tree can be laid
+    over the original one.
+    """
 
     file: Path | None = None
     directory: Path | None = None
     in_place: bool = False
     diff: bool = False
     nothing: bool = False
+    packages: bool = False
 
 
 def deliver(
@@ -28,14 +36,59 @@ def deliver(
 ) -> list[Outcome]:
     """Write the results; the outcomes again, with a finding (TP006) where one could not be written."""
     delivered = []
+    helpers = HelperFiles()
     for one in outcomes:
         try:
+            one = _with_helpers(one, destination, helpers)
             _deliver(one, destination, print_bytes)
         except InputError as error:
-            report = replace(one.result.report, diagnostics=(*one.result.report.diagnostics, error.diagnostic))
-            one = replace(one, result=replace(one.result, report=report))
+            one = _with_finding(one, error)
         delivered.append(one)
+    if not destination.nothing:
+        for path, held in helpers.changed():
+            try:
+                _deliver_helpers(path, held, destination, print_bytes)
+            except InputError as error:
+                delivered[-1] = _with_finding(delivered[-1], error)
     return delivered
+
+
+def _with_finding(one: Outcome, error: InputError) -> Outcome:
+    report = replace(one.result.report, diagnostics=(*one.result.report.diagnostics, error.diagnostic))
+    return replace(one, result=replace(one.result, report=report))
+
+
+def _with_helpers(one: Outcome, destination: Destination, helpers: HelperFiles) -> Outcome:
+    """The outcome with its imports naming the files that its helpers are put into."""
+    if not one.result.followed or one.result.text is None:
+        return one
+    renamed = helpers.place(one.result.followed, lambda file: _helper_target(file, one, destination))
+    return replace(one, result=replace(one.result, text=renamed_imports(one.result.text, renamed)))
+
+
+def _helper_target(file: Path, one: Outcome, destination: Destination) -> Path:
+    if destination.directory is None or one.input is None:
+        return file
+    return destination.directory / _relative(file, one.input)
+
+
+def _relative(file: Path, main: InputFile) -> Path:
+    """Where a file lies in the tree of results: in its package, else as it lies to the file that is converted."""
+    inside = path_in_package(file)
+    base = main.file.resolve()
+    for _ in main.relative.parts:
+        base = base.parent
+    return file.relative_to(base) if len(inside.parts) == 1 and file.is_relative_to(base) else inside
+
+
+def _deliver_helpers(
+    path: Path, held: HelperFile, destination: Destination, print_bytes: Callable[[bytes], object]
+) -> None:
+    if destination.diff:
+        print_bytes(unified_diff(str(path), held.before, held.text).encode())
+        return
+    _make_folder(path.parent, str(path))
+    write_atomically(path, held.text.encode(), str(path))
 
 
 def output_file(one: Outcome, destination: Destination) -> Path | None:
@@ -45,7 +98,8 @@ def output_file(one: Outcome, destination: Destination) -> Path | None:
     if one.input is None:
         return None
     if destination.directory is not None:
-        return destination.directory / one.input.relative
+        inside = path_in_package(one.input.file.absolute()) if destination.packages else Path()
+        return destination.directory / (inside if len(inside.parts) > 1 else one.input.relative)
     return one.input.file if destination.in_place else None
 
 

@@ -165,6 +165,43 @@ def _longest(folder: Path, parts: list[str]) -> tuple[int, Path | None]:
     return best
 
 
+def _package_root(file: Path) -> Path:
+    """The folder that the top package of a file lies in; the file's own folder outside of a package."""
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def same_project(one: Path, other: Path) -> bool:
+    """Whether two files are developed together: they lie in one package, or in one project's own folders."""
+    root = _package_root(one)
+    if root == _package_root(other):
+        inside = root == one.parent and root == other.parent
+        return inside or module_name(one).partition(".")[0] == module_name(other).partition(".")[0]
+    for outer in (root, *root.parents):
+        if any((outer / mark).exists() for mark in _PROJECT_MARKS):
+            return other.is_relative_to(outer) and "site-packages" not in other.relative_to(outer).parts
+    return False
+
+
+def package_level(module: str, file: Path, target: str) -> str:
+    """A dotted name as a module of the same package names it: `..math` for `pkg.math` from `pkg.ops.act`."""
+    package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
+    parts = target.split(".")
+    shared = 0
+    while shared < min(len(package), len(parts) - 1) and package[shared] == parts[shared]:
+        shared += 1
+    if not shared:
+        return target
+    return "." * (len(package) - shared + 1) + ".".join(parts[shared:])
+
+
+def path_in_package(file: Path) -> Path:
+    """Where a file lies below the folder of its top package: `pkg/sub/mod.py`; its bare name outside of one."""
+    return file.relative_to(_package_root(file))
+
+
 def module_name(file: Path) -> str:
     """The dotted name of a file in its package: `pkg.sub.mod`; its bare name outside of one."""
     parts = [] if file.name == "__init__.py" else [file.stem]
@@ -175,4 +212,4 @@ def module_name(file: Path) -> str:
     return ".".join(parts) or file.stem
 
 
-__all__ = ["Project", "module_name", "shared_project"]
+__all__ = ["Project", "module_name", "package_level", "path_in_package", "same_project", "shared_project"]
