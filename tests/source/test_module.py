@@ -1,5 +1,7 @@
 """What a file says: names, kernels, parameters, positions."""
 
+from pathlib import Path
+
 import libcst as cst
 import pytest
 
@@ -155,3 +157,19 @@ def test_a_walk_visits_code_and_no_spaces() -> None:
     found = [type(node).__name__ for node in walk(tree)]
     assert [node.value for node in walk(tree) if isinstance(node, cst.Name)] == ["x", "f", "a", "b"]
     assert "Comment" not in found and "SimpleWhitespace" not in found
+
+
+def test_a_relative_import_takes_what_the_package_calls_by_the_name(tmp_path: Path) -> None:
+    """`from .. import act` is the package's own `act`, which may come from anywhere."""
+    package = tmp_path / "relative"
+    (package / "ops").mkdir(parents=True)
+    (package / "ops" / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("from .math import twice as act\n")
+    (package / "math.py").write_text("import triton\n\n@triton.jit\ndef twice(x):\n    return x * 2\n")
+    (package / "other.py").write_text("")
+    text = "from .. import act, other\n"
+
+    module = SourceModule(text, str(package / "ops" / "use.py"))
+
+    assert [(one.kind, one.qualified) for one in module.lookup("act")] == [("kernel", "relative.math.twice")]
+    assert [(one.kind, one.qualified) for one in module.lookup("other")] == [("module", "relative.other")]

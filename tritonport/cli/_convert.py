@@ -56,7 +56,13 @@ def convert_all(request: "Request", flags: RunFlags) -> "list[Outcome]":
 
 
 def checked_destination(
-    paths: tuple[str, ...], output: str | None, out_dir: str | None, write: bool, diff: bool, check: bool
+    paths: tuple[str, ...],
+    output: str | None,
+    out_dir: str | None,
+    write: bool,
+    diff: bool,
+    check: bool,
+    follow: bool = False,
 ) -> "Destination":
     """Where the results go; raises click.UsageError for flags that contradict each other or the paths."""
     from tritonport.run.deliver import Destination
@@ -72,15 +78,19 @@ def checked_destination(
         raise click.UsageError("Several files: say where the results go with --out-dir, -w, --diff or --check.")
     if STDIN in paths and (write or out_dir is not None):
         raise click.UsageError("The text on standard input has no file: -w and --out-dir cannot be used with it.")
-    if out_dir is not None:
-        _check_collisions(paths, Path(out_dir))
-    return Destination(
+    if follow and (output is not None or not given):
+        raise click.UsageError("--follow writes several files: say where with --out-dir or -w, or use --diff.")
+    destination = Destination(
         file=Path(output) if output is not None and output != STDIN else None,
         directory=Path(out_dir) if out_dir is not None else None,
         in_place=write,
         diff=diff,
         nothing=check and not diff,
+        packages=follow,
     )
+    if out_dir is not None:
+        _check_collisions(paths, Path(out_dir), destination)
+    return destination
 
 
 def checked_recovery(
@@ -104,14 +114,15 @@ def checked_recovery(
     return Recover(case, guess_signature, specialisation or 1)
 
 
-def _check_collisions(paths: tuple[str, ...], out_dir: Path) -> None:
+def _check_collisions(paths: tuple[str, ...], out_dir: Path, destination: "Destination") -> None:
     from tritonport.run.paths import find_inputs
 
     taken: dict[Path, str] = {}
     for one in find_inputs(paths, output=out_dir):
-        other = taken.setdefault(one.relative, one.path)
+        place = destination.below(one)
+        other = taken.setdefault(place, one.path)
         if other != one.path:
-            raise click.UsageError(f"--out-dir: {other} and {one.path} would both be written to {one.relative}.")
+            raise click.UsageError(f"--out-dir: {other} and {one.path} would both be written to {place}.")
 
 
 def writer(stdout: BinaryIO) -> Callable[[bytes], object]:

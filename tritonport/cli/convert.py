@@ -66,11 +66,7 @@ def convert_command(
     from tritonport.run.deliver import deliver
     from tritonport.run.request import report_of
 
-    destination = checked_destination(paths, output, out_dir, write, diff, check)
-    if follow:
-        if not (out_dir or write or diff or check):
-            raise click.UsageError("--follow writes several files: say where with --out-dir or -w, or use --diff.")
-        destination = replace(destination, packages=True)
+    destination = checked_destination(paths, output, out_dir, write, diff, check, follow)
     config = options.config_for(paths, flags.stdin_filename)
     recover = checked_recovery(paths, layouts, case, guess_signature, specialisation)
     request = request_from(paths, config, flags, out_dir)

@@ -17,7 +17,7 @@ from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.snippets import render, snippet, with_dependencies
 from tritonport.report import Diagnostic
-from tritonport.source.project import package_level, same_project
+from tritonport.source.project import package_level
 from tritonport.source.walk import children
 
 if TYPE_CHECKING:
@@ -106,14 +106,12 @@ def _names_of(copy: Copy) -> Iterator[str]:
 
 def _followable(writer: ModuleWriter, needed: Sequence[Copy]) -> list[Copy]:
     """Copies of the same project that need nothing of the port itself, nor a copy that does."""
-    own, module = set(writer.module.bindings.kernels) | writer.module.bindings.functions, writer.module
+    own = set(writer.module.bindings.kernels) | writer.module.bindings.functions
     by_name = {copy.name: copy for copy in needed}
     kept = {
         copy.name
         for copy in needed
-        if module.file is not None
-        and copy.kernel.module.file is not None
-        and same_project(module.file, copy.kernel.module.file)
+        if writer.follows_file(copy.kernel.module)
         and not (own - set(by_name)) & set(_names_of(copy))
         and all(_import_line(writer, name) is not None for name in _free_names(writer, copy, by_name))
     }
@@ -209,7 +207,8 @@ class _Group:
         relative = [
             spelled
             for copy in self.members
-            for spelled in own.bindings.imported.get(copy.kernel.name, ())
+            for name in (copy.kernel.name, copy.name)
+            for spelled in own.bindings.imported.get(name, ())
             if spelled.startswith(".")
         ]
         if not relative or own.file is None:

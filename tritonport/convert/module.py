@@ -443,7 +443,7 @@ class ModuleWriter:
     def follows_file(self, module: SourceModule) -> bool:
         """Whether the helpers of a file are ported into a file of their own."""
         own, other = self.module.file, module.file
-        return self.follow and own is not None and other is not None and same_project(own, other)
+        return self.follow and own is not None and other is not None and own != other and same_project(own, other)
 
     def _version(self, kernel: Kernel, frames: list[Frame], number: int, keep_original: bool) -> Written:
         writer = FunctionWriter(self, kernel, frames)

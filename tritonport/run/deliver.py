@@ -30,6 +30,11 @@ class Destination:
     nothing: bool = False
     packages: bool = False
 
+    def below(self, one: InputFile) -> Path:
+        """Where the result of a file lies below the directory."""
+        inside = path_in_package(one.file.absolute()) if self.packages else Path()
+        return inside if len(inside.parts) > 1 else one.relative
+
 
 def deliver(
     outcomes: Sequence[Outcome], destination: Destination, print_bytes: Callable[[bytes], object]
@@ -98,8 +103,7 @@ def output_file(one: Outcome, destination: Destination) -> Path | None:
     if one.input is None:
         return None
     if destination.directory is not None:
-        inside = path_in_package(one.input.file.absolute()) if destination.packages else Path()
-        return destination.directory / (inside if len(inside.parts) > 1 else one.input.relative)
+        return destination.directory / destination.below(one.input)
     return one.input.file if destination.in_place else None
 
 

@@ -73,6 +73,10 @@ class Project:
         parts, folders = self._start(qualified, importer)
         if not parts:
             return [Meaning("external", qualified)]
+        if qualified.startswith("."):
+            found = self._of_package(folders[0], parts, importer)
+            if found:
+                return found
         for folder in folders:
             length, file = _longest(folder, parts)
             if file is None:
@@ -85,6 +89,12 @@ class Project:
             rest = ".".join(parts[length:])
             return module.lookup(rest) or [Meaning("external", f"{module.name}.{rest}")]
         return [Meaning("external", qualified)]
+
+    def _of_package(self, folder: Path, parts: list[str], importer: SourceModule) -> list[Meaning]:
+        """What `from . import name` takes from the `__init__.py` of the package, before a submodule of that name."""
+        file = folder / "__init__.py"
+        module = self.read(file) if file.is_file() and file != importer.file else None
+        return module.lookup(".".join(parts)) if module is not None and module.binds(parts[0]) else []
 
     def _start(self, qualified: str, importer: SourceModule) -> tuple[list[str], Sequence[Path]]:
         """The parts of a name and the folders to look for the first of them in."""
