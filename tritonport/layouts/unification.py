@@ -105,6 +105,8 @@ def _is_slice(term: Term) -> bool:
             return True
         term = term.parent
     return False
+
+
 def _pins_agree(pin: Pinned | None, term: Term) -> bool:
     """Whether a layout that is given (None: none is) may be the one that a term has."""
     term = normal(term)
