@@ -2,11 +2,12 @@
 
     python scripts/mutate.py [FIXTURE ...] [--sample N] [-j N] [--out FILE.json] [--table FILE.md]
 
-Every port in fixtures/*/expected/ is changed in one place: an offset, a mask, a stride, a comparison, a phase, the count
-of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the port in the
-CPU emulator against the original, on the inputs of the fixture's case) or, for those that T2 lets pass, where T1 does
-(the offline compile and its bars). A mutant that computes the same as the port is no fault: those are listed, each with
-the reason, in scripts/mutation/equivalent.json, and a listed one that is killed is an error.
+Every port in fixtures/*/expected/ is changed in one place: an offset, a mask, a stride, a comparison, a phase, the
+count of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the port
+in the CPU emulator against the original, on the inputs of the fixture's case) or, for those that T2 lets pass, where T1
+does: it does not compile, or misses a bar that the port itself holds. A mutant that computes the same as the port is no
+fault: those are listed, each with the reason, in scripts/mutation/equivalent.json, and a listed one that is killed is an
+error.
 
 Exit codes: 0 at least 95 % are killed; 1 fewer, or a listed mutant is killed or is none; 2 a fixture cannot be run.
 """
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "mutation")]
 
 from flips import Flip, flips  # noqa: E402
-from session import Verdict2, judge_mutants  # noqa: E402
+from session import Judgement, judge_mutants  # noqa: E402
 
 from tritonport.verify.isolate import run_isolated  # noqa: E402
 from tritonport.verify.parity import run_request  # noqa: E402
@@ -87,8 +88,15 @@ def main() -> int:
     """The command line."""
     arguments = _arguments()
     ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments.fixtures)]
+    outcomes: list[Outcome] = []
+    unusable = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        outcomes = [one for found in pool.map(lambda path: _run_port(path, arguments), ports) for one in found]
+        for future in [pool.submit(_run_port, path, arguments) for path in ports]:
+            try:
+                outcomes += future.result()
+            except RuntimeError as error:
+                unusable = True
+                print(error, file=sys.stderr, flush=True)
     merged = _merged(outcomes)
     equivalent = json.loads(_EQUIVALENT.read_text(encoding="utf-8")) if _EQUIVALENT.is_file() else {}
     if arguments.out:
@@ -98,7 +106,8 @@ def main() -> int:
     if arguments.table:
         Path(arguments.table).write_text(table, encoding="utf-8")
     print(table)
-    return _verdict(merged, equivalent)
+    verdict = _verdict(merged, equivalent)
+    return 2 if unusable else verdict
 
 
 def _arguments() -> argparse.Namespace:
@@ -133,32 +142,54 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     done = run_isolated(judge_mutants, kernel_file, case, TARGET, texts, timeout=arguments.timeout)
     if not done.returned:
         raise RuntimeError(f"{fixture}: {done.error or done.signal or 'not done in time'}\n{done.output[-2000:]}")
-    *verdicts, itself = done.value
+    *judged, itself = done.value
     if itself.killed:
         raise RuntimeError(f"{fixture}: the port itself fails: {itself.how}")
-    outcomes = [
-        _outcome(mutant, verdict, text, kernel_file, case, arguments)
-        for mutant, verdict in zip(mutants, verdicts, strict=True)
-    ]
+    compiler = None if arguments.no_compile else Compiler(kernel_file, case, text)
+    outcomes = [_outcome(mutant, judgement, text, compiler) for mutant, judgement in zip(mutants, judged, strict=True)]
     left = sum(one.killer is None for one in outcomes)
-    print(f"{fixture}: {len(outcomes)} mutants, {left} survive ({done.seconds:.0f} s in T2)", file=sys.stderr, flush=True)
+    told = f"{fixture}: {len(outcomes)} mutants, {left} survive ({done.seconds:.0f} s in T2)"
+    print(told, file=sys.stderr, flush=True)
     return outcomes
 
 
-def _outcome(
-    mutant: Mutant, verdict: Verdict2, text: str, kernel_file: Path, case: Path, arguments: argparse.Namespace
-) -> Outcome:
-    if verdict.killed:
-        return Outcome(mutant, "T2", verdict.how.splitlines()[0][:160])
-    if not arguments.no_compile:
+def _outcome(mutant: Mutant, judgement: Judgement, text: str, compiler: Compiler | None) -> Outcome:
+    if judgement.killed:
+        return Outcome(mutant, "T2", judgement.how.splitlines()[0][:160])
+    missed = compiler.misses(mutant.flip.apply(text)) if compiler is not None else None
+    return Outcome(mutant, None if missed is None else "T1", judgement.how if missed is None else missed[:160])
+
+
+class Compiler:
+    """T1 of a port and its mutants: what a mutant misses that the port itself does not."""
+
+    def __init__(self, kernel_file: Path, case: Path, text: str) -> None:
+        self._files = kernel_file, case
+        self._text = text
+        self._itself: set[str] | None = None
+
+    def misses(self, mutant: str) -> str | None:
+        """The first specification or bar; None where there is none."""
+        if self._itself is None:
+            self._itself = set(self._missed(self._text))
+        return next((one for one in self._missed(mutant) if one not in self._itself), None)
+
+    def _missed(self, text: str) -> list[str]:
+        kernel_file, case = self._files
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
             port = Path(folder) / "port.py"
-            port.write_text(mutant.flip.apply(text), encoding="utf-8")
-            request = Request("T1", str(kernel_file), str(case), str(port), targets=(TARGET,), timeout=300.0)
+            port.write_text(text, encoding="utf-8")
+            request = Request("T1", str(kernel_file), str(case), str(port), targets=(TARGET,), timeout=600.0)
             result = run_request(request)
-        if result.verdict.value in ("FAIL", "ERROR"):
-            return Outcome(mutant, "T1", (result.findings[0].message if result.findings else result.summary)[:160])
-    return Outcome(mutant, None, verdict.how)
+        if not result.data.get("kernels"):
+            return [result.summary or "T1 fails"] if result.verdict.value in ("FAIL", "ERROR") else []
+        missed = []
+        for row in result.data["kernels"]:
+            name = f"{row['kernel']} ({row['specification']})"
+            missed += [f"{name}: {bar['name']}" for bar in row.get("bars", ()) if not bar["passed"]]
+            if row["verdict"] == "FAIL" and not any(one.startswith(name) for one in missed):
+                missed.append(f"{name}: compile")
+        return missed
 
 
 def _merged(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tritonport.report.diagnostic import InputError
 from tritonport.verify.case import DEFAULT_SEEDS, Case, load_case
-from tritonport.verify.judge import judge_run
+from tritonport.verify.judge import RunResult, judge_alone, judge_run
 from tritonport.verify.places import first_line
 from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator
 from tritonport.verify.verdict import Verdict
@@ -26,7 +26,7 @@ _MUTANT_LIMIT = 40.0
 
 
 @dataclass(frozen=True)
-class Verdict2:
+class Judgement:
     """What T2 makes of a mutant.
 
     Attributes:
@@ -42,15 +42,15 @@ class Verdict2:
 
 @dataclass(frozen=True)
 class _Baseline:
-    """One run of the original, and what it is held to."""
+    """One run of the original (None: this Triton refuses it), and what it is held to."""
 
     variation: Variation
-    run: SideRun
+    run: SideRun | None
     reference: dict[str, Any] | None
     exact: dict[str, Any] | None
 
 
-def judge_mutants(kernel_file: Path, case_file: Path, target: str, texts: Sequence[str]) -> list[Verdict2]:
+def judge_mutants(kernel_file: Path, case_file: Path, target: str, texts: Sequence[str]) -> list[Judgement]:
     """T2 of every text as the port of a kernel file, in this process and forks of it.
 
     Raises what the original raises: a fixture whose original does not run in the emulator measures nothing.
@@ -75,33 +75,43 @@ def _baselines(original: Side, case: Case, backend: Backend) -> list[_Baseline]:
 
 
 def _baseline(original: Side, variation: Variation) -> _Baseline:
-    run = original.run(variation)
+    run = None
+    try:
+        run = original.run(variation)
+    except SideFailed as failed:
+        if failed.step != "launch" or original.case.reference is None:
+            raise
     return _Baseline(variation, run, original.reference(variation), original.reference_in_double(variation))
 
 
-def _judge(kernel_file: Path, case: Case, text: str, backend: Backend, baselines: list[_Baseline]) -> Verdict2:
+def _judge(kernel_file: Path, case: Case, text: str, backend: Backend, baselines: list[_Baseline]) -> Judgement:
     try:
         port = Side("port", load_case(case.path, kernel_file, text), backend)
     except InputError as error:
-        return Verdict2(True, f"import: {error.diagnostic.message}")
+        return Judgement(True, f"import: {error.diagnostic.message}")
     tolerated = False
     for baseline in baselines:
         try:
             run = port.run(baseline.variation)
         except SideFailed as failed:
             if type(failed.error).__name__ == "NotEmulated":
-                return Verdict2(False, f"not emulated: {first_line(failed.error)}")
-            return Verdict2(True, getattr(failed.error, "message", None) or first_line(failed.error))
-        result = judge_run(
-            baseline.variation, baseline.run, run, baseline.reference, lambda one=baseline: one.exact, case.tol
-        )  # type: ignore[misc]
+                return Judgement(False, f"not emulated: {first_line(failed.error)}")
+            return Judgement(True, getattr(failed.error, "message", None) or first_line(failed.error))
+        result = _result(baseline, run, case)
         if result.verdict is Verdict.FAIL:
-            return Verdict2(True, result.problems[0][1])
+            return Judgement(True, result.problems[0][1])
         tolerated |= result.verdict is not Verdict.PASS
-    return Verdict2(False, "within tolerance" if tolerated else "equal bit for bit")
+    return Judgement(False, "within tolerance" if tolerated else "equal bit for bit")
 
 
-def _judged(function: Callable[[], Verdict2]) -> Verdict2:
+def _result(baseline: _Baseline, port: SideRun, case: Case) -> RunResult:
+    if baseline.run is None:
+        assert baseline.reference is not None
+        return judge_alone(baseline.variation, port, baseline.reference, case.tol)
+    return judge_run(baseline.variation, baseline.run, port, baseline.reference, lambda: baseline.exact, case.tol)
+
+
+def _judged(function: Callable[[], Judgement]) -> Judgement:
     """The result of a function that runs in a fork of this process, whatever becomes of the fork."""
     start = time.monotonic()
     reader, writer = os.pipe()
@@ -124,8 +134,8 @@ def _judged(function: Callable[[], Verdict2]) -> Verdict2:
     os.waitpid(child, 0)
     seconds = round(time.monotonic() - start, 2)
     if not ready:
-        return Verdict2(True, f"not done after {_MUTANT_LIMIT:g} s", seconds)
+        return Judgement(True, f"not done after {_MUTANT_LIMIT:g} s", seconds)
     if not told:
-        return Verdict2(True, "the process ended", seconds)
-    verdict: Verdict2 = pickle.loads(told)
-    return Verdict2(verdict.killed, verdict.how, seconds)
+        return Judgement(True, "the process ended", seconds)
+    verdict: Judgement = pickle.loads(told)
+    return Judgement(verdict.killed, verdict.how, seconds)

@@ -3,10 +3,17 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
 from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
+
+if TYPE_CHECKING:
+    from tritonport.config import Config
+    from tritonport.verify.suite import SuiteOptions
+    from tritonport.verify.verdict import FileResult
 
 _TIERS = ("T0", "T1", "T2", "T3")
 _FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
@@ -38,7 +45,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     return tuple(dict.fromkeys(TARGET.convert(name, param, ctx) for name in names))
 
 
-@click.command("parity-check")
+@click.command("parity-check", cls=AfterDashes)
 @paths_argument
 @click.option("--tiers", metavar="T0,T1,...", callback=_tiers, help="Tiers to run; one that cannot run then gives 3.")
 @click.option(
@@ -60,7 +67,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="For a tier of a file.  [default: T0 60, T1 600, T2 60, T3 300]",
+    help="For a tier of a file.  [default: T0 60, T1 600, T2 60, T3 300; a command 1800]",
 )
 @click.option(
     "--save-case", "save_dir", metavar="DIR", type=click.Path(file_okay=False), help="Save inputs of failures."
@@ -95,22 +102,33 @@ def parity_check_command(
     launch in the file itself, or in <stem>_case.py beside it. In a directory, every kernel file that has a case is
     checked.
 
+    With a command after --, such as `-- pytest tests/`, it runs with the originals and again with their ports in place
+    of them, and is compared test by test: in the emulator (T2), or on the GPU (T3) where there is one.
+
     Exit codes: 0 the parity holds; 1 it does not; 2 the input cannot be used; 3 nothing was compared.
     """
     from tritonport.run.paths import find_inputs
     from tritonport.verify.parity import ParityOptions, check_files, takes_part
-    from tritonport.verify.parity_report import render_results, summary
-    from tritonport.verify.verdict import Verdict, exit_code
+    from tritonport.verify.suite import check_suite, has_kernel
 
     config = config_for(paths)
+    command = command_after_dashes(ctx)
+    if command and (case or replay or save_dir or seeds):
+        raise click.UsageError("--case, --seeds, --save-case and --replay are for cases, not for a command after --")
     inputs = find_inputs(paths, config.exclude or ())
-    files = [one.path for one in inputs if one.explicit or takes_part(one.file)]
+    wanted = has_kernel if command else takes_part
+    files = [one.path for one in inputs if one.explicit or wanted(one.file)]
     for flag, value in (("--case", case), ("--port", port), ("--replay", replay)):
         if value is not None and len(files) != 1:
             raise click.UsageError(f"{flag} takes one kernel file, not {len(files)}")
     if replay is not None and not tiers:
         # The name of a saved failure says which tier it failed.
         tiers = ("T3",) if "-T3-" in Path(replay).name else ("T2",)
+    progress = _Progress(len(files), quiet)
+    if command:
+        suite = _suite_options(command, tiers, targets, config, port, timeout)
+        results = check_suite(files, suite, progress)
+        _show(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
     options = ParityOptions(
         tiers=tiers or _TIERS,
         requested=frozenset(tiers),
@@ -124,13 +142,51 @@ def parity_check_command(
         replay=replay,
         jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
     )
-    progress = _Progress(len(files), quiet)
     results = check_files(files, options, progress)
+    _show(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
+
+
+def _suite_options(
+    command: tuple[str, ...],
+    tiers: tuple[str, ...],
+    targets: tuple[str, ...],
+    config: "Config",
+    port: str | None,
+    timeout: float | None,
+) -> "SuiteOptions":
+    from tritonport.verify.suite import DEFAULT_TIMEOUT, SuiteOptions, default_tiers
+
+    if set(tiers) & {"T0", "T1"}:
+        raise click.UsageError("a command after -- is run on T2 (emulator) and T3 (GPU)")
+    return SuiteOptions(
+        command=command,
+        tiers=tiers or default_tiers(),
+        requested=bool(tiers),
+        target=targets[0] if targets else config.target or "sm_90",
+        triton=chosen_triton(None, config),
+        port=port,
+        timeout=timeout or DEFAULT_TIMEOUT,
+    )
+
+
+def _show(
+    ctx: click.Context,
+    results: "list[FileResult]",
+    progress: "_Progress",
+    report_file: str | None,
+    output_format: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> NoReturn:
+    """Writes the report and exits with what the results make of the exit code."""
+    from tritonport.verify.parity_report import render_results, summary
+    from tritonport.verify.verdict import Verdict, exit_code
+
     progress.clear()
     if report_file is not None:
         _write(Path(report_file), render_results(results, "json"))
     shown = [one for one in results if not quiet or one.verdict not in (Verdict.PASS, Verdict.PASS_TOLERANCE)]
-    click.echo(render_results(shown, output_format or config.output_format or "full", verbose), nl=False)
+    click.echo(render_results(shown, output_format or "full", verbose), nl=False)
     if not quiet:
         click.echo(summary(results), err=True)
     ctx.exit(exit_code(results))

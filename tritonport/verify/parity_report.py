@@ -1,7 +1,7 @@
 """The report of a parity check: tables, documents, and findings in the formats that every command shares."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -141,6 +141,8 @@ def _junit(results: Sequence[FileResult]) -> str:
         suite = ElementTree.SubElement(root, "testsuite", name=_clean(result.path))
         for tier in result.tiers:
             _junit_case(suite, result, tier)
+            for test in tier.data.get("tests", ()):
+                _junit_test(suite, tier, test)
         for tag, attribute in (
             ("testcase", "tests"),
             ("failure", "failures"),
@@ -154,22 +156,33 @@ def _junit(results: Sequence[FileResult]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
+_JUNIT_TAGS: Mapping[Verdict, str] = {
+    Verdict.FAIL: "failure",
+    Verdict.ERROR: "error",
+    Verdict.NOT_COMPARABLE: "skipped",
+    Verdict.NOT_RUN: "skipped",
+}
+
+
+def _junit_test(suite: ElementTree.Element, tier: TierResult, test: Mapping[str, Any]) -> None:
+    """One test of the user's."""
+    file, _, name = test["test"].partition("::")
+    case = ElementTree.SubElement(suite, "testcase", classname=_clean(file), name=_clean(f"{tier.tier} {name or file}"))
+    tag = _JUNIT_TAGS.get(Verdict(test["verdict"]))
+    if tag is not None:
+        ElementTree.SubElement(case, tag, message=_clean(test["why"]), type=test["verdict"])
+
+
 def _junit_case(suite: ElementTree.Element, result: FileResult, tier: TierResult) -> None:
     name = f"{tier.tier} {TIER_TITLES[tier.tier]}"
     case = ElementTree.SubElement(
         suite, "testcase", classname=_clean(result.path), name=name, time=f"{tier.seconds:.3f}"
     )
-    tags = {
-        Verdict.FAIL: "failure",
-        Verdict.ERROR: "error",
-        Verdict.NOT_COMPARABLE: "skipped",
-        Verdict.NOT_RUN: "skipped",
-    }
     places = [f"{one.path}:{one.line}:{one.column}: {one.code} {one.message}" for one in tier.findings]
     text = _clean("\n".join([*places, *tier.notes]))
-    if tier.verdict in tags:
+    if tier.verdict in _JUNIT_TAGS:
         message = _clean(places[0] if places else tier.summary)
-        element = ElementTree.SubElement(case, tags[tier.verdict], message=message, type=tier.verdict.value)
+        element = ElementTree.SubElement(case, _JUNIT_TAGS[tier.verdict], message=message, type=tier.verdict.value)
         element.text = text
     elif text:
         ElementTree.SubElement(case, "system-out").text = text
