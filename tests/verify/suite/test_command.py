@@ -1,0 +1,127 @@
+"""`parity-check FILE -- COMMAND` as a user runs it, without a GPU: in the emulator."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.verify.parity.sources import ORIGINAL, PORT, edited
+
+TESTS = """
+import pytest
+import torch
+
+import kernels
+from kernels.ops.scale import scale, scale_kernel
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("n", [1, 300])
+def test_scale(n):
+    x = torch.randn(n, device="cuda", generator=torch.Generator(device="cuda").manual_seed(0))
+    assert x.is_cuda and x.device.type == "cuda"
+    torch.testing.assert_close(kernels.scale(x, 2.0), 2 * x)
+
+
+def test_copies_between_devices_are_copies():
+    x = torch.ones(3)
+    y = x.cuda()
+    y += 1
+    assert x.sum() == 3 and y.cpu().sum() == 6
+
+
+def test_the_dialect():
+    scale(torch.ones(3, device="cuda"), 2.0)
+    assert not scale_kernel.is_gluon(), "it is Gluon"
+
+
+def test_wrong_already():
+    assert scale(torch.ones(3, device="cuda"), 2.0).sum() == 7
+"""
+SCRIPT = """
+import torch
+
+from kernels import scale
+
+assert scale(torch.ones(300), 0.5).sum() == 150
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package whose __init__ imports the kernel file, its tests, and a script."""
+    folder = tmp_path_factory.mktemp("project")
+    ops = folder / "kernels" / "ops"
+    ops.mkdir(parents=True)
+    (ops / "__init__.py").write_text("")
+    (ops / "scale.py").write_text(ORIGINAL)
+    (folder / "kernels" / "__init__.py").write_text("from kernels.ops.scale import scale\n")
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_scale.py").write_text(TESTS)
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "wrong.py").write_text(edited(PORT, ("x * factor", "x * factor + 0.25")))
+    return folder
+
+
+def check(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tritonport", "parity-check", "kernels/ops/scale.py", "--tiers", "T2", *arguments]
+    root = str(Path(__file__).parents[3])
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": root}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_test_by_test(project: Path) -> None:
+    done = check(project, "--report", "report.json", "--output-format", "junit", "--", "pytest", "-q", "tests")
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads((project / "report.json").read_text())
+    tier = report["files"][0]["tiers"][0]
+    found = {test["test"].partition("::")[2]: test["verdict"] for test in tier["tests"]}
+    assert found == {
+        "test_scale[1]": "PASS",
+        "test_scale[300]": "PASS",
+        "test_the_dialect": "FAIL",
+        "test_wrong_already": "NOT-COMPARABLE",
+    }
+    (finding,) = tier["findings"]
+    line = 1 + TESTS.splitlines().index('    assert not scale_kernel.is_gluon(), "it is Gluon"')
+    assert (finding["code"], finding["path"], finding["line"]) == ("TP816", "tests/test_scale.py", line)
+    assert finding["message"].endswith("fails with the port: AssertionError: it is Gluon")
+    cases = {case.get("name"): case for case in ElementTree.fromstring(done.stdout).iter("testcase")}
+    assert cases["T2 test_scale[300]"].find("failure") is None
+    assert cases["T2 test_the_dialect"].find("failure") is not None
+    # Nothing of the run is left in the project: no byte code of the port, no changed file.
+    assert (project / "kernels" / "ops" / "scale.py").read_text() == ORIGINAL
+    assert not list(project.rglob("__pycache__"))
+
+
+def test_a_wrong_port_fails_the_tests_that_reach_it_and_no_other(project: Path) -> None:
+    done = check(project, "--port", "wrong.py", "--", "pytest", "-q", "tests", "-k", "300 or copies")
+    assert done.returncode == 1
+    assert "0 of 1 tests pass with the port; 1 others do not launch it" in done.stdout
+    assert "fails with the port: AssertionError: Tensor-likes are not close!" in done.stdout
+
+
+def test_a_script_and_its_exit_status(project: Path) -> None:
+    done = check(project, "--", "python", "script.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 tests pass with the port" in done.stdout
+    assert check(project, "--port", "wrong.py", "--", "script.py").returncode == 1
+
+
+def test_what_cannot_be_compared(project: Path) -> None:
+    done = check(project, "--", "pytest", "-q", "tests", "-k", "copies")
+    assert done.returncode == 3
+    assert "no test launches a Gluon kernel of the file" in done.stdout
+    done = check(project, "--", "no-such-command-here")
+    assert done.returncode == 2
+    assert "TP002 cannot run no-such-command-here" in done.stderr
+    done = check(project, "--")
+    assert done.returncode == 2
+    assert "must be followed by a command" in done.stderr

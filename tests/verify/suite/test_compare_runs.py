@@ -1,0 +1,96 @@
+"""What two runs of a command make of each test: from the records of their processes, without running any."""
+
+from typing import Any
+
+import pytest
+
+from tritonport.verify.hook.command import CommandRun
+from tritonport.verify.suite import compare_runs
+from tritonport.verify.verdict import Verdict
+
+NAME = "tests/test_a.py::test_a"
+GLUON = {"kernel": "scale_kernel", "file": "/k.py", "gluon": True, "count": 2}
+TRITON = {**GLUON, "gluon": False}
+
+
+def phase(outcome: str, when: str = "call", launches: tuple[Any, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"event": "end", "test": NAME, "when": when, "outcome": outcome, "launches": list(launches), **more}
+
+
+def failed(when: str = "call") -> dict[str, Any]:
+    return phase("failed", when, (GLUON,), message="AssertionError: 3\nmore", path="tests/test_a.py", line=7)
+
+
+def run(*records: dict[str, Any], code: int | None = 0, output: str = "") -> CommandRun:
+    return CommandRun(code, code is None, output, ({"event": "session"}, *records), (), 1.0)
+
+
+START = {"event": "start", "test": NAME}
+PASSED = (START, phase("passed", "setup"), phase("passed", "call", (TRITON,)), phase("passed", "teardown"))
+PORTED = (START, phase("passed", "setup"), phase("passed", "call", (GLUON,)), phase("passed", "teardown"))
+
+
+@pytest.mark.parametrize(
+    ("original", "port", "verdict", "why"),
+    [
+        (PASSED, PORTED, Verdict.PASS, "2 launches"),
+        (PASSED, PASSED, Verdict.NOT_COMPARABLE, "launches no Gluon kernel"),
+        (
+            PASSED,
+            (START, phase("passed", "setup"), failed()),
+            Verdict.FAIL,
+            "passes with the original and fails with the port: AssertionError: 3",
+        ),
+        (
+            PASSED,
+            (*PORTED[:3], failed("teardown")),
+            Verdict.FAIL,
+            "passes with the original and fails with the port: AssertionError: 3",
+        ),
+        (PASSED, (START,), Verdict.FAIL, "passes with the original and does not end with the port"),
+        (PASSED, (), Verdict.FAIL, "passes with the original and does not end with the port"),
+        (
+            PASSED,
+            (START, phase("skipped", "setup")),
+            Verdict.FAIL,
+            "passes with the original and is skipped with the port",
+        ),
+        ((START, failed()), PORTED, Verdict.NOT_COMPARABLE, "fails with the original: AssertionError: 3"),
+        ((START, failed()), (START, failed()), Verdict.NOT_COMPARABLE, "fails with the original: AssertionError: 3"),
+        (
+            (START, phase("xfailed")),
+            (START, phase("xfailed")),
+            Verdict.NOT_COMPARABLE,
+            "fails as expected with the original",
+        ),
+        ((START, phase("skipped")), (START, phase("skipped")), Verdict.NOT_RUN, "skipped"),
+        # A plugin that repeats failures: the last time counts.
+        (PASSED, (START, failed(), *PORTED), Verdict.PASS, "4 launches"),
+    ],
+)
+def test_one_test(original: Any, port: Any, verdict: Verdict, why: str) -> None:
+    (result,) = compare_runs(run(*original), run(*port), "pytest")
+    assert (result.verdict, result.why) == (verdict, why)
+
+
+def test_a_module_that_cannot_be_imported_with_the_port_is_a_test_that_fails() -> None:
+    broken = {**failed("collect"), "test": "tests/test_a.py"}
+    first, second = compare_runs(run(*PASSED), run(broken, code=2), "pytest")
+    assert (first.name, first.verdict) == (NAME, Verdict.FAIL)
+    assert (second.name, second.verdict) == ("tests/test_a.py", Verdict.NOT_COMPARABLE)
+
+
+@pytest.mark.parametrize(
+    ("codes", "launches", "verdict", "why"),
+    [
+        ((0, 0), (GLUON,), Verdict.PASS, "2 launches"),
+        ((0, 1), (GLUON,), Verdict.FAIL, "passes with the original and fails with the port: wrong numbers"),
+        ((0, None), (GLUON,), Verdict.FAIL, "passes with the original and does not end with the port: wrong numbers"),
+        ((1, 0), (GLUON,), Verdict.NOT_COMPARABLE, "fails with the original: wrong numbers"),
+        ((0, 0), (), Verdict.NOT_COMPARABLE, "launches no Gluon kernel"),
+    ],
+)
+def test_a_command_that_is_not_pytest_is_one_test(codes: Any, launches: Any, verdict: Verdict, why: str) -> None:
+    runs = [CommandRun(code, code is None, "log\nwrong numbers\n", (), launches, 1.0) for code in codes]
+    (result,) = compare_runs(runs[0], runs[1], "python train.py")
+    assert (result.name, result.verdict, result.why) == ("python train.py", verdict, why)
