@@ -3,10 +3,11 @@
     python scripts/mutate.py [FIXTURE ...] [--sample N] [-j N] [--out FILE.json] [--table FILE.md]
 
 Every port in fixtures/*/expected/ is changed in one place: an offset, a mask, a stride, a comparison, a phase, the
-count of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the port
-in the CPU emulator against the original, on the inputs of the fixture's case) or, for those that T2 lets pass, where T1
-does: it does not compile, or misses a bar that the port itself holds. A mutant that computes the same as the port is no
-fault: those are listed, each with the reason, in scripts/mutation/equivalent.json, and a listed one that is killed is an
+count of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the
+port in the CPU emulator against the original, on the inputs of the fixture's case) or, for those that T2 lets pass,
+where T1 does: it does not compile, or misses a bar that the port itself holds. A mutant that computes the same as the
+port is no fault: the compiler makes the same PTX of both in every specification of the case (one at least compiles the
+line), or the mutant is listed with the reason in scripts/mutation/equivalent.json. A listed one that is killed is an
 error.
 
 Exit codes: 0 at least 95 % are killed; 1 fewer, or a listed mutant is killed or is none; 2 a fixture cannot be run.
@@ -18,7 +19,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,15 +29,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "mutation")]
 
+from compiled import compile_texts, fails  # noqa: E402
 from flips import Flip, flips  # noqa: E402
 from session import Judgement, judge_mutants  # noqa: E402
 
 from tritonport.verify.isolate import run_isolated  # noqa: E402
-from tritonport.verify.parity import run_request  # noqa: E402
-from tritonport.verify.request import Request  # noqa: E402
 
 TARGET = "sm_90"
 BAR = 0.95
+SAME_CODE = "same PTX as the port in every specification"
+_SPECIALISED = {"stride", "offset", "mask", "branch", "loop"}
+"""Kinds that the same PTX says nothing about: the specifications may all have a stride of one."""
 _EQUIVALENT = ROOT / "scripts" / "mutation" / "equivalent.json"
 _LIBRARY = {path.stem for path in (ROOT / "rules" / "emitted").rglob("*.py")}
 """Functions that tritonport writes into ports: the same text wherever it stands."""
@@ -98,7 +100,7 @@ def main() -> int:
                 unusable = True
                 print(error, file=sys.stderr, flush=True)
     merged = _merged(outcomes)
-    equivalent = json.loads(_EQUIVALENT.read_text(encoding="utf-8")) if _EQUIVALENT.is_file() else {}
+    equivalent = _equivalents()
     if arguments.out:
         report = {"schema_version": 1, "target": TARGET, "mutants": [one.to_json() for one in merged]}
         Path(arguments.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
@@ -145,51 +147,38 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     *judged, itself = done.value
     if itself.killed:
         raise RuntimeError(f"{fixture}: the port itself fails: {itself.how}")
-    compiler = None if arguments.no_compile else Compiler(kernel_file, case, text)
-    outcomes = [_outcome(mutant, judgement, text, compiler) for mutant, judgement in zip(mutants, judged, strict=True)]
+    outcomes = [_outcome(mutant, judgement) for mutant, judgement in zip(mutants, judged, strict=True)]
+    if not arguments.no_compile:
+        outcomes = _compiled(outcomes, text, kernel_file, case, arguments.timeout)
     left = sum(one.killer is None for one in outcomes)
     told = f"{fixture}: {len(outcomes)} mutants, {left} survive ({done.seconds:.0f} s in T2)"
     print(told, file=sys.stderr, flush=True)
     return outcomes
 
 
-def _outcome(mutant: Mutant, judgement: Judgement, text: str, compiler: Compiler | None) -> Outcome:
-    if judgement.killed:
-        return Outcome(mutant, "T2", judgement.how.splitlines()[0][:160])
-    missed = compiler.misses(mutant.flip.apply(text)) if compiler is not None else None
-    return Outcome(mutant, None if missed is None else "T1", judgement.how if missed is None else missed[:160])
+def _outcome(mutant: Mutant, judgement: Judgement) -> Outcome:
+    return Outcome(mutant, "T2" if judgement.killed else None, judgement.how.splitlines()[0][:160])
 
 
-class Compiler:
-    """T1 of a port and its mutants: what a mutant misses that the port itself does not."""
-
-    def __init__(self, kernel_file: Path, case: Path, text: str) -> None:
-        self._files = kernel_file, case
-        self._text = text
-        self._itself: set[str] | None = None
-
-    def misses(self, mutant: str) -> str | None:
-        """The first specification or bar; None where there is none."""
-        if self._itself is None:
-            self._itself = set(self._missed(self._text))
-        return next((one for one in self._missed(mutant) if one not in self._itself), None)
-
-    def _missed(self, text: str) -> list[str]:
-        kernel_file, case = self._files
-        with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            port = Path(folder) / "port.py"
-            port.write_text(text, encoding="utf-8")
-            request = Request("T1", str(kernel_file), str(case), str(port), targets=(TARGET,), timeout=600.0)
-            result = run_request(request)
-        if not result.data.get("kernels"):
-            return [result.summary or "T1 fails"] if result.verdict.value in ("FAIL", "ERROR") else []
-        missed = []
-        for row in result.data["kernels"]:
-            name = f"{row['kernel']} ({row['specification']})"
-            missed += [f"{name}: {bar['name']}" for bar in row.get("bars", ()) if not bar["passed"]]
-            if row["verdict"] == "FAIL" and not any(one.startswith(name) for one in missed):
-                missed.append(f"{name}: compile")
-        return missed
+def _compiled(outcomes: list[Outcome], text: str, kernel_file: Path, case: Path, timeout: float) -> list[Outcome]:
+    """The same with T1 of those that T2 lets pass, and which of them compile to the code of the port."""
+    left = [one for one in outcomes if one.killer is None]
+    if not left:
+        return outcomes
+    texts = [text, *(one.mutant.flip.apply(text) for one in left), *(one.mutant.flip.marked(text) for one in left)]
+    done = run_isolated(compile_texts, kernel_file, case, TARGET, texts, timeout=timeout)
+    if not done.returned:
+        raise RuntimeError(f"{kernel_file.stem}: {done.error or done.signal or 'not done in time'}")
+    port, *others = done.value
+    judged = {}
+    for one, mutant, marked in zip(left, others[: len(left)], others[len(left) :], strict=True):
+        why = fails(mutant, port)
+        if why is not None:
+            judged[one.mutant] = Outcome(one.mutant, "T1", why[:160])
+        elif mutant.code == port.code and marked.failures and one.mutant.flip.kind not in _SPECIALISED:
+            # Some specification compiles the line, and the change makes no difference in any.
+            judged[one.mutant] = Outcome(one.mutant, None, SAME_CODE)
+    return [judged.get(one.mutant, one) for one in outcomes]
 
 
 def _merged(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -202,40 +191,57 @@ def _merged(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return list(by_key.values())
 
 
+def _fate(outcome: Outcome, equivalent: dict[str, str]) -> str:
+    """`T2`, `T1`, `code` (compiles to the same), `argued` (listed as equivalent), or `survives`."""
+    if outcome.killer is not None:
+        return outcome.killer
+    if outcome.how == SAME_CODE:
+        return "code"
+    return "argued" if outcome.mutant.key in equivalent else "survives"
+
+
 def _table(outcomes: Sequence[Outcome], equivalent: dict[str, str]) -> str:
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for one in outcomes:
-        same = one.killer is None and one.mutant.key in equivalent
-        rows[one.mutant.flip.kind]["equivalent" if same else one.killer or "survived"] += 1
+        rows[one.mutant.flip.kind][_fate(one, equivalent)] += 1
+    layout = rows.pop("layout", Counter())
     total: Counter[str] = sum(rows.values(), Counter())
     lines = [
-        "| what is flipped | mutants | killed by T2 | by T1 | equivalent | survive | killed |",
-        "|---|---|---|---|---|---|---|",
+        "| what is flipped | mutants | killed by T2 | by T1 | same code | argued equal | survive | killed |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for kind, row in [*sorted(rows.items(), key=lambda item: -item[1].total()), ("all", total)]:
-        cells = [str(row[name]) for name in ("T2", "T1", "equivalent", "survived")]
+    shown = [*sorted(rows.items(), key=lambda item: -item[1].total()), ("all of these", total)]
+    for kind, row in [*shown, *([("layout", layout)] if layout else [])]:
+        cells = [str(row[name]) for name in ("T2", "T1", "code", "argued", "survives")]
         lines.append(f"| {kind} | {row.total()} | {' | '.join(cells)} | {100 * _rate(row):.1f} % |")
     return "\n".join(lines) + "\n"
 
 
 def _rate(row: Counter[str]) -> float:
     """The share of the mutants that are faults which is killed."""
-    faults = row.total() - row["equivalent"]
+    faults = row.total() - row["code"] - row["argued"]
     return (row["T2"] + row["T1"]) / faults if faults else 1.0
 
 
 def _verdict(outcomes: Sequence[Outcome], equivalent: dict[str, str]) -> int:
+    """Layouts are left out of the rate: a wrong one changes the speed alone, and T1's bars are for what that costs."""
     counts: Counter[str] = Counter()
-    wrong = [one.mutant.key for one in outcomes if one.killer is not None and one.mutant.key in equivalent]
     for one in outcomes:
-        same = one.killer is None and one.mutant.key in equivalent
-        counts["equivalent" if same else one.killer or "survived"] += 1
-        if one.killer is None and not same:
-            flip = one.mutant.flip
+        fate, flip = _fate(one, equivalent), one.mutant.flip
+        if flip.kind != "layout":
+            counts[fate] += 1
+        if fate == "survives":
             print(f"survives: {one.mutant.key} line {flip.line} {flip.before!r} -> {flip.after!r}: {flip.source}")
+    wrong = [one.mutant.key for one in outcomes if one.killer is not None and one.mutant.key in equivalent]
     for key in wrong:
         print(f"listed as equivalent, but killed: {key}")
     return 1 if wrong or _rate(counts) < BAR else 0
+
+
+def _equivalents() -> dict[str, str]:
+    """The mutants that are listed as equivalent, each with the reason."""
+    groups = json.loads(_EQUIVALENT.read_text(encoding="utf-8"))
+    return {key: group["why"] for group in groups for key in group["mutants"]}
 
 
 if __name__ == "__main__":

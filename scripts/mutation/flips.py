@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roles import ADDRESSED, Roles, called
 
@@ -50,6 +50,7 @@ class Flip:
         start, end: the bytes of the port (UTF-8) that `after` replaces.
         before, after: the text that stood there, and what stands there now.
         source: the whole line of the port, stripped.
+        idle: a condition on constants under which the change is none: the type that a cast casts to is there already.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Flip:
     before: str
     after: str
     source: str
+    idle: str = "False"
 
     @property
     def digest(self) -> str:
@@ -71,6 +73,33 @@ class Flip:
         """The port with this change."""
         raw = text.encode()
         return (raw[: self.start] + self.after.encode() + raw[self.end :]).decode()
+
+    def marked(self, text: str) -> str:
+        """The port with an assertion before this statement that fails wherever it is compiled and the change is one."""
+        raw = text.encode()
+        starts = _line_starts(raw)
+        inside = [
+            starts[node.lineno - 1] + node.col_offset
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef) and self._within(node, starts)
+        ]
+        at = max(inside)
+        indent = " " * (at - max(start for start in starts if start <= at))
+        mark = f'gl.static_assert({self.idle}, "compiled")\n{indent}'
+        return (raw[:at] + mark.encode() + raw[at:]).decode()
+
+    def _within(self, node: ast.stmt, starts: list[int]) -> bool:
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        first, last = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        return first <= self.start and self.end <= last
+
+
+def _line_starts(raw: bytes) -> list[int]:
+    """Where in a text each line begins."""
+    starts = [0]
+    for line in raw.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
 
 
 def flips(text: str) -> list[Flip]:
@@ -93,9 +122,7 @@ class _Flipper:
     def __init__(self, text: str, function: ast.FunctionDef) -> None:
         self._raw = text.encode()
         self._lines = text.splitlines()
-        self._starts = [0]
-        for line in self._raw.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = _line_starts(self._raw)
         self._function = function
         self._roles = Roles(function)
 
@@ -180,7 +207,8 @@ class _Flipper:
             if short in ADDRESSED and keyword.arg == "mask":
                 yield self._replaced("mask", keyword.value, f"{self._text(keyword.value)} | True")
         if isinstance(node.func, ast.Attribute) and short == "to":
-            yield self._replaced("cast", node, self._text(node.func.value))
+            value, wanted = self._text(node.func.value), self._text(node.args[0])
+            yield replace(self._replaced("cast", node, value), idle=f"{value}.dtype == {wanted}")
         if name.startswith("gl.") and short in _REDUCTIONS:
             yield self._replaced("reduction", node.func, f"gl.{_REDUCTIONS[short]}")
         if name == "gl.where" and len(node.args) == 3:

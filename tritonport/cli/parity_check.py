@@ -28,7 +28,8 @@ def _tiers(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return tuple(tier for tier in _TIERS if tier in names)
 
 
-def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def seeds_of(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """The seeds of a command line: integers from 0 on, separated by commas."""
     if value is None:
         return None
     try:
@@ -61,7 +62,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     "--port", metavar="FILE", type=click.Path(dir_okay=False), help="The port of the one PATH, not a new one."
 )
 @click.option(
-    "--seeds", metavar="0,1,2", callback=_seeds, help="Seeds for the inputs.  [default: the case's, else 0,1,2]"
+    "--seeds", metavar="0,1,2", callback=seeds_of, help="Seeds for the inputs.  [default: the case's, else 0,1,2]"
 )
 @click.option(
     "--timeout",
@@ -124,11 +125,11 @@ def parity_check_command(
     if replay is not None and not tiers:
         # The name of a saved failure says which tier it failed.
         tiers = ("T3",) if "-T3-" in Path(replay).name else ("T2",)
-    progress = _Progress(len(files), quiet)
+    progress = Progress(len(files), quiet)
     if command:
         suite = _suite_options(command, tiers, targets, config, port, timeout)
         results = check_suite(files, suite, progress)
-        _show(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
+        show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
     options = ParityOptions(
         tiers=tiers or _TIERS,
         requested=frozenset(tiers),
@@ -143,7 +144,7 @@ def parity_check_command(
         jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
     )
     results = check_files(files, options, progress)
-    _show(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
+    show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
 
 
 def _suite_options(
@@ -169,10 +170,10 @@ def _suite_options(
     )
 
 
-def _show(
+def show_results(
     ctx: click.Context,
     results: "list[FileResult]",
-    progress: "_Progress",
+    progress: "Progress",
     report_file: str | None,
     output_format: str | None,
     quiet: bool,
@@ -192,7 +193,7 @@ def _show(
     ctx.exit(exit_code(results))
 
 
-class _Progress:
+class Progress:
     """A line on standard error that says what is running, where that is a terminal."""
 
     def __init__(self, total: int, quiet: bool) -> None:

@@ -61,6 +61,8 @@ class _TextFinder(importlib.abc.MetaPathFinder):
     def __init__(self, sources: Sequence[ModuleText]) -> None:
         self._by_name = {source.name: source for source in sources}
         self._by_file = {os.path.realpath(source.file): source for source in sources}
+        # A case beside a kernel file in a package may import it by its plain name, which no folder on the path gives.
+        self._by_stem = {source.file.stem: source for source in sources if _is_package(source.file.parent)}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -68,9 +70,10 @@ class _TextFinder(importlib.abc.MetaPathFinder):
         source = self._by_name.get(fullname)
         if source is None:
             found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-            if found is None or found.origin is None:
-                return None
-            source = self._by_file.get(os.path.realpath(found.origin))
+            if found is not None and found.origin is not None:
+                source = self._by_file.get(os.path.realpath(found.origin))
+            elif found is None and path is None:
+                source = self._by_stem.get(fullname)
             if source is None:
                 return None
         folder = [str(source.file.parent)] if source.file.name == "__init__.py" else None
@@ -95,6 +98,10 @@ def module_name(file: Path) -> tuple[str, Path]:
     return ".".join(parts), root
 
 
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
+
+
 @cache
 def _real(folder: str) -> str:
     return os.path.realpath(folder)
@@ -106,13 +113,15 @@ class ModuleSpace:
     def __init__(self, sources: Sequence[ModuleText], folders: Sequence[Path]) -> None:
         """Args:
         sources: the texts to substitute.
-        folders: what to put first on `sys.path`, in order.
+        folders: what to put first on `sys.path`, in order; those that are packages are left out.
         """
         self._finder = _TextFinder(sources)
         self._top_names = {source.name.partition(".")[0] for source in sources}
         # Where torch is installed, everything is a sibling of the kernel file and nothing may be loaded twice.
         self._own_folders = {os.path.realpath(folder) for folder in folders if not (folder / "torch").is_dir()}
-        self._path = [*(str(folder) for folder in folders), *sys.path]
+        # What stands in a package is not to be imported from outside of it: its `queue.py` is no `queue`.
+        folders = [folder for folder in folders if not _is_package(folder)]
+        self._path = [*map(str, folders), *sys.path]
         self._modules: dict[str, ModuleType] = {}
         self._depth = 0
 

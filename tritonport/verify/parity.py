@@ -152,20 +152,21 @@ def run_tier(request: Request) -> TierResult:
 def run_request(request: Request, on_phase: Callable[[str], None] = lambda phase: None) -> TierResult:
     """One tier in a process of its own, with its time limit."""
     outcome = run_isolated(
-        run_tier, request, timeout=request.timeout, environment=_environment(request), on_phase=on_phase
+        run_tier, request, timeout=request.timeout, environment=run_environment(request), on_phase=on_phase
     )
-    if outcome.returned:
-        result: TierResult = outcome.value
-    elif outcome.timed_out:
-        result = _timed_out(request, outcome)
-    elif outcome.error is not None:
-        result = _internal(request, outcome)
-    else:
-        result = _crashed(request, outcome)
+    result: TierResult = outcome.value if outcome.returned else ended_badly(request, outcome)
     return replace(result, seconds=round(outcome.seconds, 3))
 
 
-def _environment(request: Request) -> dict[str, str]:
+def ended_badly(request: Request, outcome: Outcome) -> TierResult:
+    """The result of a tier whose process did not return one."""
+    if outcome.timed_out:
+        return _timed_out(request, outcome)
+    return _internal(request, outcome) if outcome.error is not None else _crashed(request, outcome)
+
+
+def run_environment(request: Request) -> dict[str, str]:
+    """The environment of the process that runs a tier."""
     # Under TRITON_INTERPRET a jitted function is none.
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     if request.tier == "T3":

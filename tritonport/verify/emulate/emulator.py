@@ -12,6 +12,7 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from tritonport.verify.emulate.device import Driver, torch_answers
 from tritonport.verify.emulate.errors import EmulationError, NotEmulated
 from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, split_options
 
@@ -76,44 +77,6 @@ class Emulator:
             tuner.nargs = None
 
 
-class _Driver:
-    """Answers host code and compile-time functions that ask which GPU is there."""
-
-    def __init__(self, target: Any) -> None:
-        self._target = target
-        self.utils = self
-
-    def get_current_target(self) -> Any:
-        return self._target
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int = 0) -> int:
-        return 0
-
-    def set_current_device(self, device: int) -> None:
-        pass
-
-    def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")
-
-    def get_device_interface(self) -> Any:
-        return torch.cpu
-
-    def get_device_properties(self, device: int = 0) -> dict[str, int]:
-        """The figures of an H200 (132 multiprocessors, 227 KiB of shared memory for a block)."""
-        return {
-            "max_shared_mem": 232448,
-            "max_num_regs": 65536,
-            "multiprocessor_count": 132,
-            "warpSize": 32,
-            "sm_clock_rate": 1980000,
-            "mem_clock_rate": 3201000,
-            "mem_bus_width": 6144,
-        }
-
-
 @contextmanager
 def emulated(
     *,
@@ -149,9 +112,10 @@ def emulated(
         return emulator.run_tuned(self, arguments, keywords)
 
     JITFunction.run, Autotuner.run = run, run_tuned
-    driver.set_active(_Driver(gpu))
+    driver.set_active(Driver(gpu))
     try:
-        yield emulator
+        with torch_answers(gpu):
+            yield emulator
     finally:
         JITFunction.run, Autotuner.run = old_run, old_tuned_run
         driver._active = old_driver

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-
-_H200 = {"name": "emulated", "multi_processor_count": 132, "total_memory": 141 << 30, "warp_size": 32}
 
 
 def _on_cpu(value: Any) -> Any:
@@ -56,11 +52,6 @@ class _CpuGenerator(torch.Generator):  # type: ignore[misc]
         return super().__new__(cls, _on_cpu(device))
 
 
-def _capability(target: str) -> tuple[int, int]:
-    number = int(target.removeprefix("sm_"))
-    return number // 10, number % 10
-
-
 def unpretended(function: Any) -> Any:
     """A function that sees tensors where they are: the emulator, which takes them on the CPU alone."""
 
@@ -72,32 +63,19 @@ def unpretended(function: Any) -> Any:
     return call
 
 
-def pretend_cuda(target: str) -> None:
-    """From now on this process has one GPU of a target, to look at: what torch computes, the CPU does."""
-    major, minor = _capability(target)
-    properties = SimpleNamespace(**_H200, major=major, minor=minor)
-
-    def nothing(*args: Any, **keywords: Any) -> None:
-        return None
+def pretend_cuda() -> None:
+    """From now on this process has a GPU to put tensors on: the CPU. What is asked about it, the emulator answers."""
 
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "get_device_name": lambda device=None: properties.name,
-        "get_device_capability": lambda device=None: (major, minor),
-        "get_device_properties": lambda device=None: properties,
-        "is_bf16_supported": lambda including_emulation=True: True,
-        "device": lambda device=None: contextlib.nullcontext(),
-        "current_stream": lambda device=None: SimpleNamespace(cuda_stream=0, synchronize=nothing),
+        "init": lambda: None,
+        "reset_peak_memory_stats": lambda device=None: None,
         "max_memory_allocated": lambda device=None: 0,
         "memory_allocated": lambda device=None: 0,
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
+        "manual_seed": lambda seed: torch.manual_seed(seed),
+        "manual_seed_all": lambda seed: torch.manual_seed(seed),
     }
-    for name in ("synchronize", "empty_cache", "set_device", "init", "reset_peak_memory_stats"):
-        answers[name] = nothing
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
     torch.Generator = _CpuGenerator

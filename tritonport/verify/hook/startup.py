@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import importlib.abc
 import importlib.util
 import json
@@ -112,15 +113,14 @@ class _Imports(importlib.abc.MetaPathFinder):
             self._both_loaded()
 
 
+_contexts = ExitStack()
+
+
 def _torch_loaded() -> None:
+    """A test may ask for the device before it imports a kernel, and so triton."""
     assert active is not None
     if active.target is not None:
-        from tritonport.verify.hook.cuda_on_cpu import pretend_cuda
-
-        pretend_cuda(active.target)
-
-
-_contexts = ExitStack()
+        importlib.import_module("triton")
 
 
 def _triton_loaded() -> None:
@@ -131,7 +131,7 @@ def _triton_loaded() -> None:
         from tritonport.verify.emulate import emulated
 
         _contexts.enter_context(emulated(target=active.target, time_limit=active.time_limit))
-        _unpretend()
+        _pretend_cuda()
     if active.capture is not None:
         from tritonport.verify.capture.recorder import recording
 
@@ -141,11 +141,12 @@ def _triton_loaded() -> None:
     launches = _contexts.enter_context(recorded_launches())
 
 
-def _unpretend() -> None:
+def _pretend_cuda() -> None:
     from triton.runtime.jit import JITFunction
 
-    from tritonport.verify.hook.cuda_on_cpu import unpretended
+    from tritonport.verify.hook.cuda_on_cpu import pretend_cuda, unpretended
 
+    pretend_cuda()
     JITFunction.run = unpretended(JITFunction.run)
 
 
