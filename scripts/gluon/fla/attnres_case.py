@@ -4,7 +4,7 @@ import torch
 import triton
 from fla.ops.attnres.backends import gluon as attnres
 
-TOL = dict(atol=2e-5, rtol=2e-5)
+TOL = dict(atol=3e-4, rtol=2e-4)  # sums of 8192 terms in float32
 EPS = 1e-6
 SCALE = 0.8
 
