@@ -148,12 +148,12 @@ class _Flipper:
         elif isinstance(node, ast.AugAssign):
             yield from self._augmented(node)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            kind = "mask" if self._roles.of(node) == "mask" else "comparison"
+            kind = self._compared(node)
             for operator in _COMPARISONS.get(type(node.ops[0]), ()):
                 yield self._between(kind, node.left, node.comparators[0], operator)
         elif isinstance(node, ast.BoolOp):
             word = "or" if isinstance(node.op, ast.And) else "and"
-            yield self._between("comparison", node.values[0], node.values[1], word)
+            yield self._between(self._compared(node), node.values[0], node.values[1], word)
         elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.UAdd):
             yield self._replaced(self._kind(node), node, self._text(node.operand))
         elif isinstance(node, ast.Constant):
@@ -161,9 +161,14 @@ class _Flipper:
         elif isinstance(node, ast.Call):
             yield from self._call(node)
         elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.Compare):
-            yield self._replaced("branch", node.test, f"(not ({self._text(node.test)}))")
+            kind = "layout" if self._roles.of(node.test) == "layout" else "branch"
+            yield self._replaced(kind, node.test, f"(not ({self._text(node.test)}))")
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield self._replaced(_statement_kind(node.value), node, "pass")
+
+    def _compared(self, node: ast.AST) -> str:
+        role = self._roles.of(node)
+        return role if role in ("mask", "layout") else "comparison"
 
     def _kind(self, node: ast.AST) -> str:
         return self._roles.of(node) or "value"
