@@ -8,6 +8,7 @@ A case is a Python module: the kernel file itself, or `<stem>_case.py` beside it
     TOL                           optional: dict(atol=, rtol=, equal_nan=) for the original against `reference`
     COMPILE_SPECS                 optional: what to compile offline (fn, signature, constexprs, attrs, num_warps, ...)
     seeds                         optional: the seeds to run, in place of 0, 1, 2
+    KERNEL_FILE                   optional, for a case that lies elsewhere: the kernel file, relative to the case
     variants()                    optional: yields dicts; a key that is a parameter of `make_inputs` is passed to it,
                                   any other replaces that entry of its result
 """
@@ -140,6 +141,22 @@ def defines_case(file: Path) -> bool:
     if not all(name in text for name in _ENTRY_POINTS):
         return False
     return all(name in _bound_names(_parse(text, file).body) for name in _ENTRY_POINTS)
+
+
+def named_kernel_file(case: Path) -> Path | None:
+    """The kernel file that a case names by `KERNEL_FILE`, relative to itself; None where it names none.
+
+    Raises InputError for a file that cannot be read or does not parse.
+    """
+    text = read_source(case)
+    if "KERNEL_FILE" not in text:
+        return None
+    for statement in _parse(text, case).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+            if "KERNEL_FILE" in names:
+                return case.parent / str(statement.value.value)
+    return None
 
 
 def case_beside(kernel_file: Path) -> Path:

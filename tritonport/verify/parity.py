@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
-from tritonport.verify.case import case_beside, defines_case, find_case
+from tritonport.verify.case import case_beside, defines_case, find_case, named_kernel_file
 from tritonport.verify.isolate import Outcome, run_isolated
 from tritonport.verify.request import Request, make_port
 from tritonport.verify.verdict import TIERS, FileResult, TierResult, Verdict
@@ -74,7 +74,11 @@ def check_files(
 
 def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None) -> FileResult:
     """All tiers of one file; of the kernel file beside it, where a case is named."""
-    file, named = _kernel_file(file)
+    try:
+        file, named = _kernel_file(file)
+    except InputError as error:
+        found = error.diagnostic
+        return FileResult(file, None, (TierResult(options.tiers[0], Verdict.ERROR, found.message, (found,)),))
     explicit = options.case or named
     case, missing = None, None
     try:
@@ -104,8 +108,17 @@ def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda
 
 
 def _kernel_file(file: str) -> tuple[str, str | None]:
-    """The kernel file, and the case where that is what was named: `softmax_case.py` stands for `softmax.py`."""
+    """The kernel file, and the case where that is what was named: `softmax_case.py` stands for `softmax.py`.
+
+    Raises InputError for a case that does not parse, or whose kernel file does not exist.
+    """
     path = Path(file)
+    elsewhere = named_kernel_file(path) if path.stem.endswith("_case") and path.is_file() else None
+    if elsewhere is not None:
+        if not elsewhere.is_file():
+            message = f"there is no kernel file {elsewhere}"
+            raise InputError(Diagnostic(codes.UNREADABLE, message, file, 1, 1))
+        return os.path.normpath(elsewhere), file
     kernel = path.with_name(f"{path.stem.removesuffix('_case')}.py")
     return (str(kernel), file) if kernel != path and kernel.is_file() else (file, None)
 

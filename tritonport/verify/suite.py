@@ -204,7 +204,7 @@ def test_runs(run: CommandRun, command: str) -> dict[str, TestRun]:
     """The tests of one run, by name; the command itself where it is not pytest."""
     if not any(record["event"] == "session" for record in run.tests):
         outcome = "passed" if run.code == 0 else "missing" if run.timed_out else "failed"
-        lines = run.output.strip().splitlines()
+        lines = run.last_lines(1)
         message = "" if run.code == 0 else lines[-1] if lines else f"exit status {run.code}"
         alone = TestRun(outcome, message, launches=_counted(run.launches))
         return {command: alone}
@@ -288,7 +288,7 @@ def _judged(tier: str, file: str, tests: Sequence[TestResult], runs: Mapping[str
         problem = _nothing(tests, runs["original"])
         finding = Diagnostic(codes.NOT_COMPARABLE, problem, file, 1, 1)
         verdict = Verdict.NOT_COMPARABLE if runs["original"].code in (0, 1, 5) else Verdict.ERROR
-        tail = () if tests else tuple(runs["original"].output.strip().splitlines()[-_TAIL:])
+        tail = () if tests else tuple(runs["original"].last_lines(_TAIL))
         return TierResult(tier, verdict, problem, (finding,), (*notes, *tail), data, seconds)
     verdict = worst(one.verdict for one in own if one.verdict is not Verdict.NOT_COMPARABLE)
     verdict = verdict if verdict is not Verdict.NOT_RUN else Verdict.NOT_COMPARABLE

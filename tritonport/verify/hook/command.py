@@ -42,6 +42,11 @@ class CommandRun:
     launches: tuple[dict[str, Any], ...]
     seconds: float
 
+    def last_lines(self, count: int) -> list[str]:
+        """The end of the output, without what Triton's bindings say of their own leaks when the process exits."""
+        lines = self.output.strip().partition("nanobind: leaked ")[0].strip().splitlines()
+        return lines[-count:]
+
 
 def interpreted(command: Sequence[str]) -> list[str]:
     """The command in this interpreter, where it names Python, pytest or a script without saying which Python."""
@@ -89,8 +94,8 @@ def run_command(
         code=code,
         timed_out=code is None,
         output=log.read_text(encoding="utf-8", errors="replace"),
-        tests=tuple(_records(settings, "tests")),
-        launches=tuple(one for record in _records(settings, "launches") for one in record["launches"]),
+        tests=tuple(read_records(settings, "tests")),
+        launches=tuple(one for record in read_records(settings, "launches") for one in record["launches"]),
         seconds=time.monotonic() - start,
     )
 
@@ -117,7 +122,8 @@ def _environment(settings: Settings, work: Path) -> dict[str, str]:
     return environment
 
 
-def _records(settings: Settings, kind: str) -> Iterator[dict[str, Any]]:
+def read_records(settings: Settings, kind: str) -> Iterator[dict[str, Any]]:
+    """What the processes of a command wrote down of a kind, process by process."""
     for file in sorted(Path(settings.folder).glob(f"{kind}-*.jsonl"), key=lambda path: path.stat().st_mtime):
         for line in file.read_text(encoding="utf-8").splitlines():
             # The last line of a process that was killed may be half a line.

@@ -73,8 +73,8 @@ def pretend_cuda() -> None:
         "reset_peak_memory_stats": lambda device=None: None,
         "max_memory_allocated": lambda device=None: 0,
         "memory_allocated": lambda device=None: 0,
-        "manual_seed": lambda seed: torch.manual_seed(seed),
-        "manual_seed_all": lambda seed: torch.manual_seed(seed),
+        "manual_seed": lambda seed: torch.default_generator.manual_seed(seed),
+        "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed),
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
