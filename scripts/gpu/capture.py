@@ -3,8 +3,8 @@
     --liger FOLDER   holds the package liger_kernel: RMSNorm, SwiGLU and cross-entropy, forward and backward
     --fla FOLDER     holds the package fla of fla-core: a layer of it, forward and backward (needs einops, transformers)
 
-Each step runs under `tritonport capture`, on the GPU where there is one, else in the emulator with small shapes; the cases
-are then checked by `tritonport parity-check`. RESULTS gets the cases, the reports and `capture.md`, a table.
+Each step runs under `tritonport capture`, on the GPU where there is one, else in the emulator with small shapes; the
+cases are then checked by `tritonport parity-check`. RESULTS gets the cases, the reports and `capture.md`, a table.
 
 Exit codes: 0 every kernel's launches replay; 1 some do not; 3 nothing was recorded.
 """
@@ -79,7 +79,7 @@ def _step(name: str, folder: Path, files: Sequence[Path], arguments: argparse.Na
     return 0 if checked.returncode == 0 else 1
 
 
-def _run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]),

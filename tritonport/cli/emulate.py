@@ -6,8 +6,7 @@ import click
 
 from tritonport.cli._options import TARGET, config_for, paths_argument
 from tritonport.cli.parity_check import Progress, seeds_of, show_results
-
-_FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+from tritonport.report import FORMATS
 
 
 @click.command("emulate")
@@ -18,7 +17,7 @@ _FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="For a file.  [default: 60]"
 )
-@click.option("--output-format", type=click.Choice(_FORMATS), help="How the report is written.  [default: full]")
+@click.option("--output-format", type=click.Choice(FORMATS), help="How the report is written.  [default: full]")
 @click.option("--report", "report_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it as JSON too.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), help="Files at once; 0: one per core.  [default: 1]")
 @click.option("-q", "--quiet", is_flag=True, help="Only files that do not pass, and no summary.")

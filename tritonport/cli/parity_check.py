@@ -9,6 +9,7 @@ import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
 from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
+from tritonport.report import DONE, FORMATS
 
 if TYPE_CHECKING:
     from tritonport.config import Config
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tritonport.verify.verdict import FileResult
 
 _TIERS = ("T0", "T1", "T2", "T3")
-_FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 
 
 def _tiers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -74,8 +74,10 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     "--save-case", "save_dir", metavar="DIR", type=click.Path(file_okay=False), help="Save inputs of failures."
 )
 @click.option("--replay", metavar="FILE", type=click.Path(dir_okay=False), help="Run the inputs of a saved failure.")
-@click.option("--output-format", type=click.Choice(_FORMATS), help="How the report is written.  [default: full]")
+@click.option("--output-format", type=click.Choice(FORMATS), help="How the report is written.  [default: full]")
 @click.option("--report", "report_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it as JSON too.")
+@click.option("--summary", "summary_file", metavar="FILE", type=click.Path(dir_okay=False), help="And as Markdown.")
+@click.option("--skip-without-case", is_flag=True, help="Pass over files that have no case; none left is success.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), help="Files at once; 0: one per core.  [default: 1]")
 @click.option("-q", "--quiet", is_flag=True, help="Only files that do not pass, and no summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Notes of passing tiers too.")
@@ -93,6 +95,8 @@ def parity_check_command(
     replay: str | None,
     output_format: str | None,
     report_file: str | None,
+    summary_file: str | None,
+    skip_without_case: bool,
     jobs: int | None,
     quiet: bool,
     verbose: bool,
@@ -118,7 +122,9 @@ def parity_check_command(
         raise click.UsageError("--case, --seeds, --save-case and --replay are for cases, not for a command after --")
     inputs = find_inputs(paths, config.exclude or ())
     wanted = has_kernel if command else takes_part
-    files = [one.path for one in inputs if one.explicit or wanted(one.file)]
+    files = [one.path for one in inputs if (one.explicit and not skip_without_case) or wanted(one.file)]
+    if skip_without_case and not files:
+        ctx.exit(DONE)
     for flag, value in (("--case", case), ("--port", port), ("--replay", replay)):
         if value is not None and len(files) != 1:
             raise click.UsageError(f"{flag} takes one kernel file, not {len(files)}")
@@ -129,6 +135,7 @@ def parity_check_command(
     if command:
         suite = _suite_options(command, tiers, targets, config, port, timeout)
         results = check_suite(files, suite, progress)
+        _summarise(results, summary_file)
         show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
     options = ParityOptions(
         tiers=tiers or _TIERS,
@@ -144,6 +151,7 @@ def parity_check_command(
         jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
     )
     results = check_files(files, options, progress)
+    _summarise(results, summary_file)
     show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
 
 
@@ -168,6 +176,13 @@ def _suite_options(
         port=port,
         timeout=timeout or DEFAULT_TIMEOUT,
     )
+
+
+def _summarise(results: "list[FileResult]", file: str | None) -> None:
+    from tritonport.verify.parity_report import render_results
+
+    if file is not None:
+        _write(Path(file), render_results(results, "markdown"))
 
 
 def show_results(

@@ -10,8 +10,6 @@ from tritonport import __version__
 from tritonport.report import DOCUMENTS, FileReport, Report, render
 from tritonport.verify.verdict import TIER_TITLES, FileResult, TierResult, Verdict, exit_code
 
-FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
-
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
 
@@ -20,7 +18,7 @@ def render_results(results: Sequence[FileResult], output_format: str, verbose: b
     """The whole report as text that ends with a newline.
 
     Args:
-        output_format: one of `FORMATS`.
+        output_format: one of `report.FORMATS`.
         verbose: in the `full` format, print the notes of passing tiers too.
     """
     if output_format == "json":
@@ -29,6 +27,8 @@ def render_results(results: Sequence[FileResult], output_format: str, verbose: b
         return json.dumps(to_json(results), indent=2) + "\n"
     if output_format == "junit":
         return _junit(results)
+    if output_format == "markdown":
+        return _markdown(results)
     findings = render(_findings(results), output_format)
     if output_format in DOCUMENTS or output_format == "github":
         return findings
@@ -128,6 +128,26 @@ def _tier_json(tier: TierResult) -> dict[str, Any]:
         "notes": list(tier.notes),
         **tier.data,
     }
+
+
+def _markdown(results: Sequence[FileResult]) -> str:
+    """A row per file with the verdict of each tier, then the findings."""
+    from tritonport.report.formats.markdown_format import cell, findings
+
+    tiers = list(dict.fromkeys(tier.tier for result in results for tier in result.tiers))
+    lines = [
+        "### tritonport parity",
+        "",
+        f"| file | {' | '.join([*tiers, 'verdict'])} |",
+        "|---" * (len(tiers) + 2) + "|",
+    ]
+    for result in results:
+        by_tier = {tier.tier: tier.verdict.value for tier in result.tiers}
+        verdicts = [by_tier.get(tier, "") for tier in tiers]
+        lines.append(f"| {cell(result.path)} | {' | '.join([*verdicts, result.verdict.value])} |")
+    lines += ["", summary(results), ""]
+    table = findings(_findings(results))
+    return "\n".join(lines) + (f"\n{table}" if table else "")
 
 
 def _clean(text: str) -> str:

@@ -42,6 +42,21 @@ def scale(x, factor, index=None):
     scale_kernel[grid](x, index, out, x.shape[0], x.stride(0), factor, tl.float32)
     return out
 """
+FUNCTIONS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x):
+    return 2 * x
+
+
+@triton.jit
+def apply_kernel(x_ptr, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offs, FUNCTION(tl.load(x_ptr + offs, mask=offs < n)), mask=offs < n)
+"""
 SCRIPT = """
 import torch
 

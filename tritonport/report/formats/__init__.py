@@ -4,10 +4,10 @@ from importlib import import_module
 
 from tritonport.report.report import Report
 
-FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+FORMATS = ("full", "concise", "json", "github", "sarif", "junit", "markdown")
 """The values of `--output-format`; each is the name of a file here."""
 
-DOCUMENTS = frozenset({"json", "sarif", "junit"})
+DOCUMENTS = frozenset({"json", "sarif", "junit", "markdown"})
 """The formats that are one whole document: nothing else may be printed beside it."""
 
 

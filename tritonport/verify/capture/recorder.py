@@ -169,7 +169,12 @@ def _tensor(name: str, tensor: Any, buffers: list[_Buffer]) -> dict[str, Any]:
     if index is None:
         index = len(buffers)
         buffers.append(_Buffer(storage))
-    described = {"is": "tensor", "dtype": kind, "shape": list(tensor.shape), "strides": list(tensor.stride())}
+    described: dict[str, Any] = {
+        "is": "tensor",
+        "dtype": kind,
+        "shape": list(tensor.shape),
+        "strides": list(tensor.stride()),
+    }
     described["memory"] = index
     buffers[index].tensors.append((described, tensor.detach()))
     return described
