@@ -1,6 +1,6 @@
 """A table of findings for a page that people read: the summary of a job, a comment on a pull request."""
 
-from tritonport.report.report import Report
+from tritonport.report.report import KERNEL_STATUSES, Report
 
 
 def cell(text: str) -> str:
@@ -21,11 +21,8 @@ def findings(report: Report) -> str:
 
 def render(report: Report) -> str:
     """What the run came to, and the findings."""
-    kernels = ", ".join(
-        f"{count} {status}"
-        for status in ("converted", "left", "already", "skipped")
-        if (count := report.kernels(status))
-    )
+    counts = {status: report.kernels(status) for status in KERNEL_STATUSES}
+    kernels = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     files = f"{len(report.files)} file" if len(report.files) == 1 else f"{len(report.files)} files"
     head = f"### tritonport\n\n{files}{f': {kernels}' if kernels else ''}\n"
     table = findings(report)
