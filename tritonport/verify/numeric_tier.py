@@ -302,6 +302,21 @@ class _Comparison:
         missing = sorted(entries - self.launched.keys())
         if missing and self.saved is None:
             self.notes.append(f"not launched by the case: {', '.join(missing)}")
+        if self.saved is None:
+            self.notes += self._idle_masks()
+
+    def _idle_masks(self) -> list[str]:
+        """The masks that no input of the case makes use of: whether they are right, nothing has shown."""
+        text = self.port_text.splitlines()
+        own = {place.line for place, use in self.backend.masks.items() if not use.off and self._in_text(place.path)}
+        return [
+            f"no input turns off a lane of the mask in line {n} of the port: {text[n - 1].strip()}" for n in sorted(own)
+        ]
+
+    def _in_text(self, file: str) -> bool:
+        """Whether a file holds the text of the port."""
+        shown = self.port.case.files.get(file)
+        return shown is not None and (shown.endswith(PORT_MARK) or shown == self.request.port)
 
     def _save(self, result: RunResult, original: SideRun | None, port: SideRun) -> None:
         if self.request.save_dir is None:

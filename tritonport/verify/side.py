@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -40,12 +40,14 @@ class Backend:
         guard: bytes of guard around each tensor; none where the emulator knows each tensor's extent.
         synchronize: waits for the device.
         choice: the configuration of autotuned kernels.
+        masks: of the emulator: what the masked accesses of each line of Gluon have met.
     """
 
     device: str
     guard: int
     synchronize: Callable[[], None]
     choice: ConfigChoice
+    masks: Mapping[Any, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -54,8 +56,8 @@ def emulator(target: str, time_limit: float) -> Iterator[Backend]:
     from tritonport.verify.emulate import emulated
 
     choice = ConfigChoice()
-    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick):
-        yield Backend("cpu", 0, lambda: None, choice)
+    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick) as running:
+        yield Backend("cpu", 0, lambda: None, choice, running.masks)
 
 
 @contextmanager

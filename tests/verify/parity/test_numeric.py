@@ -441,3 +441,15 @@ def test_without_a_gpu_t3_is_not_run(tmp_path):
     write_project(tmp_path)
     result = emulate(tmp_path, tier="T3")
     assert (result.verdict, result.summary) == (Verdict.NOT_RUN, "no GPU")
+
+
+def test_masks_that_nothing_was_outside_of_are_named(tmp_path):
+    """A case of whole blocks shows nothing about tails: `n + 1` in place of `n` would pass."""
+    whole = ("torch.randn(300,", "torch.randn(256,")
+    result = spoil(tmp_path, case=[whole])
+    lines = [line_of(PORT, part) for part in ("gl.load(x_ptr", STORE)]
+    assert result.verdict is Verdict.PASS
+    assert [note.partition(":")[0] for note in result.notes] == [
+        f"no input turns off a lane of the mask in line {line} of the port" for line in lines
+    ]
+    assert spoil(tmp_path).notes == ()

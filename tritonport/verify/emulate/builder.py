@@ -36,6 +36,7 @@ class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ShapeOps):
         self.module_map = module_map
         self.memory = GlobalMemory()
         self.poison_masked = False
+        self.masks = None
         self.grid = (1, 1, 1)
         self.program = (0, 0, 0)
 

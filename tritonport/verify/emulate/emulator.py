@@ -15,17 +15,24 @@ from triton.runtime.jit import JITFunction
 from tritonport.verify.emulate.device import Driver, torch_answers
 from tritonport.verify.emulate.errors import EmulationError, NotEmulated
 from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, split_options
+from tritonport.verify.emulate.memory import MaskUse
+from tritonport.verify.emulate.shared import Place
 
 PickConfig = Callable[[str, Sequence[Any]], Any]
 """Chooses among the configurations of an autotuned kernel: (kernel name, those that pruning leaves) -> one of them."""
 
 
 class Emulator:
-    """What :func:`emulated` yields. ``launches`` are those that have finished, in order."""
+    """What :func:`emulated` yields.
+
+    ``launches`` are those that have finished, in order; ``masks`` says of each line of Gluon with a masked access to
+    global memory whether a lane of it was ever off, and ever on.
+    """
 
     def __init__(self, settings: Settings, pick_config: PickConfig | None = None) -> None:
         self.settings = settings
         self.launches: list[LaunchRecord] = []
+        self.masks: dict[Place, MaskUse] = {}
         self._pick_config = pick_config
         self._reachable: list[torch.Tensor] = []
         self._tuned: set[tuple[Any, ...]] = set()
@@ -45,7 +52,7 @@ class Emulator:
         bound.apply_defaults()
         if kernel.debug is not None:
             options.setdefault("debug", kernel.debug)
-        launch = Launch(kernel, self.settings, options, self._reachable)
+        launch = Launch(kernel, self.settings, options, self._reachable, self.masks)
         record = launch.run(dict(bound.arguments), grid)
         self.launches.append(record)
         return record

@@ -21,7 +21,9 @@ from tritonport.verify.emulate.elementwise import convert_fp8e4b15
 from tritonport.verify.emulate.errors import EmulationError, Fault, Frame, NotEmulated, Unsupported
 from tritonport.verify.emulate.generator import Generator, Run
 from tritonport.verify.emulate.layouts import GluonBuilder
+from tritonport.verify.emulate.memory import MaskUse
 from tritonport.verify.emulate.semantic import EmulatedGluon, EmulatedTriton
+from tritonport.verify.emulate.shared import Place
 
 _PROGRAMS_UNDER_ALL_SCHEDULES = 4
 
@@ -87,7 +89,18 @@ def split_options(kernel: Any, gpu: Any, keywords: dict[str, Any]) -> tuple[dict
 class Launch:
     """Runs one kernel over one grid."""
 
-    def __init__(self, kernel: Any, settings: Settings, options: dict[str, Any], reachable: Iterable[Any]) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        settings: Settings,
+        options: dict[str, Any],
+        reachable: Iterable[Any],
+        masks: dict[Place, MaskUse] | None = None,
+    ) -> None:
+        """Args:
+        reachable: tensors that are no arguments and may be touched.
+        masks: filled, for Gluon kernels, with what the masked accesses of each line have met.
+        """
         self._kernel = kernel
         self._name = kernel.__name__
         gpu = settings.gpu
@@ -116,6 +129,7 @@ class Launch:
         self._run = Run(builder, semantic, is_gluon, deadline, settings.loop_limit)
         if isinstance(builder, GluonBuilder):
             builder.where, builder.site, builder.switch = self._run.where, self._run.site, self._run.switch
+            builder.masks = masks
 
     def run(self, arguments: dict[str, Any], grid: Any) -> LaunchRecord:
         """Run every program. Raises :class:`EmulationError`; what earlier programs wrote stays written."""

@@ -16,6 +16,7 @@ from triton._C.libtriton import ir
 
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.floats import from_float, to_float
+from tritonport.verify.emulate.shared import Place
 from tritonport.verify.emulate.values import Array, Value, layout_of, signed, storage, unsigned
 
 
@@ -160,6 +161,14 @@ def poison(kind: np.dtype[Any], dtype: Any) -> Any:
     return kind.type(0x7F) if kind.itemsize == 1 else kind.type(np.iinfo(kind).max // 3)
 
 
+@dataclass
+class MaskUse:
+    """What a masked access has met so far, over all its runs: a lane that was off, a lane that was on."""
+
+    off: bool = False
+    on: bool = False
+
+
 class MemoryOps:
     """Builder methods for global memory.
 
@@ -168,6 +177,9 @@ class MemoryOps:
 
     memory: GlobalMemory
     poison_masked: bool
+    masks: dict[Place, MaskUse] | None
+    """By place in the source, what its masks were; None where nobody asks."""
+    where: Callable[[], Place]
 
     def get_cache_policy(self, *_: object) -> None:
         return None
@@ -190,6 +202,7 @@ class MemoryOps:
         kind = storage(element)
         on = np.ones(ptr.data.shape, np.bool_) if mask is None else np.broadcast_to(mask.data, ptr.data.shape)
         self.memory.check(what, ptr.data, None if mask is None else on, kind.itemsize)
+        self._note_mask(mask)
         if other is not None:
             fill = np.array(np.broadcast_to(other.data, ptr.data.shape), dtype=kind)
         elif self.poison_masked and mask is not None:
@@ -203,6 +216,7 @@ class MemoryOps:
         kind = storage(ptr.dtype.element_ty)
         on = np.ones(ptr.data.shape, np.bool_) if mask is None else np.broadcast_to(mask.data, ptr.data.shape)
         self.memory.check(what, ptr.data, None if mask is None else on, kind.itemsize)
+        self._note_mask(mask)
         data = np.ascontiguousarray(np.broadcast_to(value.data, ptr.data.shape), dtype=kind)
         addresses, on = np.ascontiguousarray(ptr.data), np.ascontiguousarray(on)
         if self.memory.watching:
@@ -210,6 +224,12 @@ class MemoryOps:
             self.memory.writes += int(np.asarray(before).tobytes() != data.tobytes())
         self.memory.remember(addresses, on, kind)
         native.store(addresses, data, on)
+
+    def _note_mask(self, mask: Value | None) -> None:
+        if self.masks is not None and mask is not None:
+            use = self.masks.setdefault(self.where(), MaskUse())
+            use.off |= not bool(mask.data.all())
+            use.on |= bool(mask.data.any())
 
     def create_addptr(self, ptr: Value, offset: Value) -> Value:
         # An i1 occupies a byte in memory.
