@@ -22,7 +22,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from tritonport.verify.isolate import run_isolated  # noqa: E402
 TARGET = "sm_90"
 BAR = 0.95
 SAME_CODE = "same PTX as the port in every specification"
+UNUSED = "no result depends on what masked lanes hold: NaN (integers: 77) in them changes no bit of any result"
 _SPECIALISED = {"stride", "offset", "mask", "branch", "loop"}
 """Kinds that the same PTX says nothing about: the specifications may all have a stride of one."""
 _EQUIVALENT = ROOT / "scripts" / "mutation" / "equivalent.json"
@@ -90,6 +91,8 @@ def main() -> int:
     """The command line."""
     arguments = _arguments()
     ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments.fixtures)]
+    earlier = json.loads(Path(arguments.reuse).read_text(encoding="utf-8"))["mutants"] if arguments.reuse else []
+    arguments.known = {one["key"]: one for one in earlier}
     outcomes: list[Outcome] = []
     unusable = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -120,6 +123,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="leave T1 out")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for the mutants of one port")
+    parser.add_argument("--reuse", metavar="FILE.json", help="an earlier --out: what is in it is not run again")
     parser.add_argument("--out", help="write every mutant as JSON")
     parser.add_argument("--table", help="write the table as Markdown")
     return parser.parse_args()
@@ -137,23 +141,35 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
     if arguments.sample is not None:
         mutants = sorted(mutants, key=lambda one: one.flip.digest)[: arguments.sample]
+    known = [
+        Outcome(one, found["killed_by"], found["how"]) for one in mutants if (found := arguments.known.get(one.key))
+    ]
+    mutants = [one for one in mutants if one.key not in arguments.known]
+    if not mutants:
+        return known
     kernel_file = path.parents[1] / f"{fixture}.py"
     case = path.parents[1] / f"{fixture}_case.py"
     # The port itself last: where it fails, every mutant does, and nothing is shown.
-    texts = [*(one.flip.apply(text) for one in mutants), text]
+    twins = [twin for one in mutants for twin in one.flip.twins(text)]
+    texts = [*(one.flip.apply(text) for one in mutants), *twins, text]
     done = run_isolated(judge_mutants, kernel_file, case, TARGET, texts, timeout=arguments.timeout)
     if not done.returned:
         raise RuntimeError(f"{fixture}: {done.error or done.signal or 'not done in time'}\n{done.output[-2000:]}")
     *judged, itself = done.value
+    unused = iter(not twin.killed for twin in judged[len(mutants) :])
     if itself.killed:
         raise RuntimeError(f"{fixture}: the port itself fails: {itself.how}")
-    outcomes = [_outcome(mutant, judgement) for mutant, judgement in zip(mutants, judged, strict=True)]
+    outcomes = [_outcome(mutant, judgement) for mutant, judgement in zip(mutants, judged, strict=False)]
+    outcomes = [
+        replace(one, how=UNUSED) if one.mutant.flip.kind == "fill" and next(unused) and one.killer is None else one
+        for one in outcomes
+    ]
     if not arguments.no_compile:
         outcomes = _compiled(outcomes, text, kernel_file, case, arguments.timeout)
     left = sum(one.killer is None for one in outcomes)
     told = f"{fixture}: {len(outcomes)} mutants, {left} survive ({done.seconds:.0f} s in T2)"
     print(told, file=sys.stderr, flush=True)
-    return outcomes
+    return known + outcomes
 
 
 def _outcome(mutant: Mutant, judgement: Judgement) -> Outcome:
@@ -175,6 +191,8 @@ def _compiled(outcomes: list[Outcome], text: str, kernel_file: Path, case: Path,
         why = fails(mutant, port)
         if why is not None:
             judged[one.mutant] = Outcome(one.mutant, "T1", why[:160])
+        elif one.how == UNUSED:
+            continue
         elif mutant.code == port.code and marked.failures and one.mutant.flip.kind not in _SPECIALISED:
             # Some specification compiles the line, and the change makes no difference in any.
             judged[one.mutant] = Outcome(one.mutant, None, SAME_CODE)
@@ -197,7 +215,7 @@ def _fate(outcome: Outcome, equivalent: dict[str, str]) -> str:
         return outcome.killer
     if outcome.how == SAME_CODE:
         return "code"
-    return "argued" if outcome.mutant.key in equivalent else "survives"
+    return "argued" if outcome.how == UNUSED or outcome.mutant.key in equivalent else "survives"
 
 
 def _table(outcomes: Sequence[Outcome], equivalent: dict[str, str]) -> str:

@@ -50,6 +50,7 @@ class Flip:
         start, end: the bytes of the port (UTF-8) that `after` replaces.
         before, after: the text that stood there, and what stands there now.
         source: the whole line of the port, stripped.
+        place: which of the equal changes to equal lines of the function it is: the column, and the number of the line.
         idle: a condition on constants under which the change is none: the type that a cast casts to is there already.
     """
 
@@ -61,18 +62,26 @@ class Flip:
     before: str
     after: str
     source: str
+    place: tuple[int, int] = (0, 0)
     idle: str = "False"
 
     @property
     def digest(self) -> str:
         """Depends on the text around the change, not on where in the file it is: samples stay the same."""
-        told = (self.function, self.source, self.before, self.after)
+        told = (self.function, self.source, self.before, self.after, repr(self.place))
         return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
 
     def apply(self, text: str) -> str:
         """The port with this change."""
         raw = text.encode()
         return (raw[: self.start] + self.after.encode() + raw[self.end :]).decode()
+
+    def twins(self, text: str) -> list[str]:
+        """For a fill of masked lanes, the port with a value that no use of the lane would survive."""
+        if self.kind != "fill":
+            return []
+        other = "77" if self.before.lstrip("-").isdigit() else 'float("nan")'
+        return [replace(self, after=other).apply(text)]
 
     def marked(self, text: str) -> str:
         """The port with an assertion before this statement that fails wherever it is compiled and the change is one."""
@@ -108,7 +117,16 @@ def flips(text: str) -> list[Flip]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and any(_is_gluon_jit(one) for one in node.decorator_list):
             found += _Flipper(text, node).flips()
-    return sorted(set(found), key=lambda flip: (flip.start, flip.end, flip.after))
+    found = sorted(set(found), key=lambda flip: (flip.start, flip.end, flip.after))
+    return [replace(flip, place=_place(flip, text)) for flip in found]
+
+
+def _place(flip: Flip, text: str) -> tuple[int, int]:
+    lines = text.splitlines()
+    column = flip.start - _line_starts(text.encode())[flip.line - 1]
+    indent = len(lines[flip.line - 1]) - len(lines[flip.line - 1].lstrip())
+    before = sum(line.strip() == flip.source for line in lines[: flip.line - 1])
+    return column - indent, before
 
 
 def _is_gluon_jit(decorator: ast.expr) -> bool:

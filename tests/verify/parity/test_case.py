@@ -118,6 +118,16 @@ def test_the_plain_name_of_a_file_in_a_package_is_the_port_too(package):
     assert load_case(case, package, PORT).compile_specs[0]["fn"].is_gluon()
 
 
+def test_a_sibling_in_a_package_is_not_importable_from_outside_of_it(package):
+    """A package may have a module of the name of a library that is not installed, and asks whether it is."""
+    package.with_name("no_such_library.py").write_text("import no_such_library.parts\n")
+    asks = "import importlib.util\nFOUND = importlib.util.find_spec('no_such_library')\n"
+    package.write_text(ORIGINAL + asks + "assert FOUND is None\n")
+    case = package.with_name("scale_case.py")
+    case.write_text(CASE)
+    assert not load_case(case, package).compile_specs[0]["fn"].is_gluon()
+
+
 def test_a_file_named_like_a_standard_module_does_not_replace_it(tmp_path):
     import copy
 
