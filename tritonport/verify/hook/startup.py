@@ -73,6 +73,7 @@ class _Imports(importlib.abc.MetaPathFinder):
         self._both_loaded = both_loaded
         self._running: set[str] = set()
         self._done: set[str] = set()
+        self._called = False
 
     def install(self) -> None:
         """Comes before every other finder."""
@@ -109,7 +110,8 @@ class _Imports(importlib.abc.MetaPathFinder):
         if name == "torch":
             self._torch_loaded()
         # Torch may import triton while it is only half there itself.
-        if "triton" in self._done and "torch" not in self._running:
+        if self._done.issuperset(_NEEDED) and "torch" not in self._running and not self._called:
+            self._called = True
             self._both_loaded()
 
 
