@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+import triton
 
 pytest.importorskip("triton")
 
@@ -247,6 +248,16 @@ def test_complete_looks_through_decorators_of_a_package() -> None:
 
     spec = complete({"fn": Launcher(kernels.tuned), "signature": {"x_ptr": "*fp32", "bias_ptr": "*fp32", "n": "i32"}})
     assert (spec.kernel, spec.num_warps, spec.constexprs["BLOCK"]) == ("tuned", 2, 256)
+
+
+def test_a_heuristic_may_choose_the_number_of_warps() -> None:
+    rules = {"num_warps": lambda args: 8 if args["BLOCK"] > 64 else 2, "num_stages": lambda args: 3}
+    fn = triton.heuristics(rules)(kernels.add)
+    entry = {"fn": fn, "signature": BF16_ADD, "constexprs": {"BLOCK": 1024}}
+    assert complete(entry).num_warps == 8
+    assert complete({**entry, "constexprs": {"BLOCK": 64}}).num_warps == 2
+    assert complete({**entry, "num_warps": 1}).num_warps == 1
+    assert complete(entry).constexprs == {"BLOCK": 1024}
 
 
 def test_complete_honours_do_not_specialize() -> None:

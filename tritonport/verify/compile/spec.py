@@ -98,7 +98,7 @@ def complete(
     - A constexpr the entry leaves out comes from the first autotune configuration, then from ``@triton.heuristics``
       (called with the constexprs, an object that is not None for every pointer, and for every integer one with the
       divisibility of its attrs), then from the default.
-      num_warps comes from the entry, then from the configuration; it is 4 otherwise.
+      num_warps comes from the entry, then from the configuration, then from a heuristic for it; it is 4 otherwise.
     - attrs left out: every pointer and every integer is divisible by 16, what Triton's JIT finds for fresh tensors
       whose sizes are multiples of 16, unless the kernel excludes the parameter from specialisation. That is the launch
       where vector width counts; an access under a mask like ``offs < n`` is one element wide as soon as ``n`` may be
@@ -133,13 +133,20 @@ def complete(
     for layer in layers:
         if type(layer).__name__ == "Heuristics":
             for name, rule in layer.values.items():
-                if name not in constexprs and signature.get(name, "constexpr") == "constexpr":
-                    try:
-                        numbers = _numbers(fn.arg_names, signature, entry.get("attrs"))
-                        constexprs[name] = rule({**pointers, **numbers, **(assumed or {}), **constexprs})
-                    except Exception as error:
-                        message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
-                        raise SpecError(message) from error
+                if name in constexprs or signature.get(name, "constexpr") != "constexpr":
+                    continue
+                if name not in fn.arg_names and (name != "num_warps" or num_warps is not None):
+                    continue
+                try:
+                    numbers = _numbers(fn.arg_names, signature, entry.get("attrs"))
+                    found = rule({**pointers, **numbers, **(assumed or {}), **constexprs})
+                except Exception as error:
+                    message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
+                    raise SpecError(message) from error
+                if name in fn.arg_names:
+                    constexprs[name] = found
+                else:
+                    num_warps = found
     for parameter in fn.params:
         if parameter.name not in constexprs and parameter.has_default and parameter.name not in signature:
             constexprs[parameter.name] = parameter.default
