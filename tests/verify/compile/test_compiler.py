@@ -5,9 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-import triton
 
-pytest.importorskip("triton")
+triton = pytest.importorskip("triton")
 
 from tests.verify.compile import kernels
 from tritonport.verify.compile import CompileError, SpecError, compile_kernel, compile_specs, complete
