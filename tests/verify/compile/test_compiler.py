@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-triton = pytest.importorskip("triton")
+pytest.importorskip("triton")
 
 from tests.verify.compile import kernels
 from tritonport.verify.compile import CompileError, SpecError, compile_kernel, compile_specs, complete
@@ -250,6 +250,8 @@ def test_complete_looks_through_decorators_of_a_package() -> None:
 
 
 def test_a_heuristic_may_choose_the_number_of_warps() -> None:
+    import triton
+
     rules = {"num_warps": lambda args: 8 if args["BLOCK"] > 64 else 2, "num_stages": lambda args: 3}
     fn = triton.heuristics(rules)(kernels.add)
     entry = {"fn": fn, "signature": BF16_ADD, "constexprs": {"BLOCK": 1024}}
