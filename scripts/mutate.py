@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "mutation")]
 
-from compiled import compile_texts, fails  # noqa: E402
+from compiled import Compiled, compile_texts, fails  # noqa: E402
 from flips import Flip, flips  # noqa: E402
 from session import Judgement, judge_mutants  # noqa: E402
 
@@ -92,6 +92,7 @@ def main() -> int:
     arguments = _arguments()
     ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments.fixtures)]
     earlier = json.loads(Path(arguments.reuse).read_text(encoding="utf-8"))["mutants"] if arguments.reuse else []
+    arguments.equivalent = _equivalents()
     arguments.known = {one["key"]: one for one in earlier}
     outcomes: list[Outcome] = []
     unusable = False
@@ -103,7 +104,7 @@ def main() -> int:
                 unusable = True
                 print(error, file=sys.stderr, flush=True)
     merged = _merged(outcomes)
-    equivalent = _equivalents()
+    equivalent = arguments.equivalent
     if arguments.out:
         report = {"schema_version": 1, "target": TARGET, "mutants": [one.to_json() for one in merged]}
         Path(arguments.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
@@ -123,7 +124,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="leave T1 out")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for the mutants of one port")
-    parser.add_argument("--reuse", metavar="FILE.json", help="an earlier --out: what is in it is not run again")
+    parser.add_argument("--reuse", metavar="FILE.json", help="an earlier --out: T2 of what is in it is not run again")
     parser.add_argument("--out", help="write every mutant as JSON")
     parser.add_argument("--table", help="write the table as Markdown")
     return parser.parse_args()
@@ -141,62 +142,79 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
     if arguments.sample is not None:
         mutants = sorted(mutants, key=lambda one: one.flip.digest)[: arguments.sample]
-    known = [
-        Outcome(one, found["killed_by"], found["how"]) for one in mutants if (found := arguments.known.get(one.key))
-    ]
-    mutants = [one for one in mutants if one.key not in arguments.known]
-    if not mutants:
-        return known
-    kernel_file = path.parents[1] / f"{fixture}.py"
     case = path.parents[1] / f"{fixture}_case.py"
+    kernel_file = path.parents[1] / f"{fixture}.py"
+    earlier = {key: one for one in mutants if (key := one.key) in arguments.known}
+    outcomes = [
+        Outcome(one, arguments.known[key]["killed_by"], arguments.known[key]["how"]) for key, one in earlier.items()
+    ]
+    outcomes += _emulated([one for one in mutants if one.key not in earlier], text, kernel_file, case, arguments)
+    if not arguments.no_compile:
+        outcomes = _compiled(outcomes, text, kernel_file, case, arguments)
+    left = sum(one.killer is None for one in outcomes)
+    print(f"{fixture}: {len(outcomes)} mutants, {left} not killed", file=sys.stderr, flush=True)
+    return outcomes
+
+
+def _emulated(
+    mutants: list[Mutant], text: str, kernel_file: Path, case: Path, arguments: argparse.Namespace
+) -> list[Outcome]:
+    """T2 of these mutants."""
+    if not mutants:
+        return []
     # The port itself last: where it fails, every mutant does, and nothing is shown.
     twins = [twin for one in mutants for twin in one.flip.twins(text)]
     texts = [*(one.flip.apply(text) for one in mutants), *twins, text]
     done = run_isolated(judge_mutants, kernel_file, case, TARGET, texts, timeout=arguments.timeout)
     if not done.returned:
-        raise RuntimeError(f"{fixture}: {done.error or done.signal or 'not done in time'}\n{done.output[-2000:]}")
+        said = done.error or done.signal or "not done in time"
+        raise RuntimeError(f"{kernel_file.stem}: {said}\n{done.output[-2000:]}")
     *judged, itself = done.value
-    unused = iter(not twin.killed for twin in judged[len(mutants) :])
     if itself.killed:
-        raise RuntimeError(f"{fixture}: the port itself fails: {itself.how}")
+        raise RuntimeError(f"{kernel_file.stem}: the port itself fails: {itself.how}")
+    unused = iter(not twin.killed for twin in judged[len(mutants) :])
     outcomes = [_outcome(mutant, judgement) for mutant, judgement in zip(mutants, judged, strict=False)]
-    outcomes = [
+    return [
         replace(one, how=UNUSED) if one.mutant.flip.kind == "fill" and next(unused) and one.killer is None else one
         for one in outcomes
     ]
-    if not arguments.no_compile:
-        outcomes = _compiled(outcomes, text, kernel_file, case, arguments.timeout)
-    left = sum(one.killer is None for one in outcomes)
-    told = f"{fixture}: {len(outcomes)} mutants, {left} survive ({done.seconds:.0f} s in T2)"
-    print(told, file=sys.stderr, flush=True)
-    return known + outcomes
 
 
 def _outcome(mutant: Mutant, judgement: Judgement) -> Outcome:
     return Outcome(mutant, "T2" if judgement.killed else None, judgement.how.splitlines()[0][:160])
 
 
-def _compiled(outcomes: list[Outcome], text: str, kernel_file: Path, case: Path, timeout: float) -> list[Outcome]:
+def _compiled(
+    outcomes: list[Outcome], text: str, kernel_file: Path, case: Path, arguments: argparse.Namespace
+) -> list[Outcome]:
     """The same with T1 of those that T2 lets pass, and which of them compile to the code of the port."""
-    left = [one for one in outcomes if one.killer is None]
+    left = [one for one in outcomes if _fate(one, arguments.equivalent) == "survives"]
     if not left:
         return outcomes
-    texts = [text, *(one.mutant.flip.apply(text) for one in left), *(one.mutant.flip.marked(text) for one in left)]
-    done = run_isolated(compile_texts, kernel_file, case, TARGET, texts, timeout=timeout)
-    if not done.returned:
-        raise RuntimeError(f"{kernel_file.stem}: {done.error or done.signal or 'not done in time'}")
-    port, *others = done.value
+    port, *others = _compile(kernel_file, case, [text, *(one.mutant.flip.apply(text) for one in left)], arguments)
     judged = {}
-    for one, mutant, marked in zip(left, others[: len(left)], others[len(left) :], strict=True):
+    same = []
+    for one, mutant in zip(left, others, strict=True):
         why = fails(mutant, port)
         if why is not None:
             judged[one.mutant] = Outcome(one.mutant, "T1", why[:160])
-        elif one.how == UNUSED:
-            continue
-        elif mutant.code == port.code and marked.failures and one.mutant.flip.kind not in _SPECIALISED:
-            # Some specification compiles the line, and the change makes no difference in any.
-            judged[one.mutant] = Outcome(one.mutant, None, SAME_CODE)
+        elif mutant.code == port.code and one.mutant.flip.kind not in _SPECIALISED:
+            same.append(one)
+    if same:
+        marked = _compile(kernel_file, case, [one.mutant.flip.marked(text) for one in same], arguments)
+        # Some specification compiles the line, and the change makes no difference in any.
+        judged |= {
+            one.mutant: replace(one, how=SAME_CODE) for one, found in zip(same, marked, strict=True) if found.failures
+        }
     return [judged.get(one.mutant, one) for one in outcomes]
+
+
+def _compile(kernel_file: Path, case: Path, texts: list[str], arguments: argparse.Namespace) -> list[Compiled]:
+    done = run_isolated(compile_texts, kernel_file, case, TARGET, texts, timeout=arguments.timeout)
+    if not done.returned:
+        raise RuntimeError(f"{kernel_file.stem}: {done.error or done.signal or 'not done in time'}")
+    found: list[Compiled] = done.value
+    return found
 
 
 def _merged(outcomes: Sequence[Outcome]) -> list[Outcome]:

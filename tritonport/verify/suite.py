@@ -137,9 +137,7 @@ def _run_tier(
         return {file: _unconverted(tier, file, port) for file, port in ports.items()}
     with tempfile.TemporaryDirectory(prefix="tritonport-") as name:
         folder = Path(name)
-        substituted = {
-            os.path.realpath(file): _write(folder, n, file, port) for n, (file, port) in enumerate(converted.items())
-        }
+        substituted = _write_ports(folder, converted)
         target = options.target if tier == "T2" else None
         plain = Settings(str(folder), {}, target, options.timeout)
         runs = {}

@@ -109,6 +109,13 @@ def test_a_wrong_port_fails_the_tests_that_reach_it_and_no_other(project: Path) 
     assert "fails with the port: AssertionError: Tensor-likes are not close!" in done.stdout
 
 
+def test_workers_of_xdist_take_part(project: Path) -> None:
+    pytest.importorskip("xdist")
+    done = check(project, "--", "pytest", "-q", "-n", "1", "tests", "-k", "300")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 tests pass with the port" in done.stdout
+
+
 def test_a_script_and_its_exit_status(project: Path) -> None:
     done = check(project, "--", "python", "script.py")
     assert done.returncode == 0, done.stdout + done.stderr

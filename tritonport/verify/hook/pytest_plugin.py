@@ -29,9 +29,10 @@ def pytest_collectreport(report: Any) -> None:
         _write(event="end", test=report.nodeid, when="collect", outcome="failed", **_crash(report), launches=[])
 
 
-def pytest_runtest_logstart(nodeid: str, location: Any) -> None:
-    """A test that starts and never ends took the process with it."""
-    _write(event="start", test=nodeid)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: Any, nextitem: Any) -> None:
+    """A test that starts and never ends took the process with it. Under xdist only the workers come here."""
+    _write(event="start", test=item.nodeid)
 
 
 @pytest.hookimpl(hookwrapper=True)
