@@ -104,6 +104,45 @@ gl.store(out_ptr + p, gl.load(x_ptr + p))
     assert body("x_ptr, out_ptr, sm, sn, BM: tl.constexpr, BN: tl.constexpr", before) == after.strip()
 
 
+@pytest.mark.parametrize(
+    ("step", "condition"),
+    [
+        # One factor is enough: a tile is a multiple of 16 already, and two other arguments are one together.
+        ("BLOCK * SPLIT", ""),
+        ("SPLIT * BLOCK", ""),
+        ("SPLIT * PARTS", " if SPLIT * PARTS % 8 == 0 else 128"),
+        ("PARTS", " if PARTS % 8 == 0 else 128"),
+        ("PARTS * stride", " if PARTS % 8 == 0 else 128"),
+    ],
+)
+def test_a_step_of_several_factors_is_aligned_where_their_product_is(step: str, condition: str) -> None:
+    before = f"""
+p = x_ptr + tl.arange(0, BLOCK)
+for _ in range(n):
+    tl.store(p, 0.0)
+    p += {step}
+"""
+    parameters = "x_ptr, n, stride, BLOCK: tl.constexpr, SPLIT: tl.constexpr, PARTS: tl.constexpr"
+    head = body(parameters, before).splitlines()[0]
+    wanted = f"bits: gl.constexpr = element_bits(x_ptr){condition}"
+    plain = "layout: gl.constexpr = coalesced([BLOCK], element_bits(x_ptr), [0], gl.num_warps())"
+    assert head == (wanted if condition else plain)
+
+
+def test_the_layout_of_a_dot_is_not_taken_for_that_of_memory() -> None:
+    before = """
+i, j, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+a = tl.load(a_ptr + i[:, None] * BK + k[None, :])
+b = tl.load(b_ptr + k[:, None] * BN + j[None, :])
+c = tl.dot(a, b)
+tl.store(c_ptr + i[:, None] * BN + j[None, :], c)
+"""
+    written = body("a_ptr, b_ptr, c_ptr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr", before)
+    lines = written.partition("\n\n")[0].splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["a_layout", "b_layout", "c_layout", "acc_layout"]
+    assert "acc_layout: gl.constexpr = mma_layout([BM, BN], BK," in lines[-1]
+
+
 def test_ranks_are_padded_where_triton_does_it_unsaid() -> None:
     before = """
 i, j = tl.arange(0, BM), tl.arange(0, BN)

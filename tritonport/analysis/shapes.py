@@ -7,6 +7,9 @@ from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
 from tritonport.analysis.values import Kind, Value
 
+PRODUCT = " * "
+"""Between the arguments of a product in `Value.multiples`."""
+
 
 def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
     """The common shape. A size that is literally 1 gives way; two different symbols are taken to be equal at run
@@ -42,6 +45,7 @@ def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
     """Which arguments have to be multiples of 16 for `left op right` to be one.
 
     One factor of a product is enough: of `row * stride` that is the stride, and a compile-time factor before others.
+    Of compile-time arguments the product itself counts: `BLOCK_K * SPLIT_K` is one entry.
     """
     if op in ("add", "sub", "mod"):
         return left.multiples | right.multiples
@@ -51,6 +55,8 @@ def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
                 return frozenset()
         factors = [value for value in (right, left) if value.multiples]
         compile_time = [value for value in factors if value.kind is Kind.CONSTEXPR]
+        if len(compile_time) == 2 and len(left.multiples) == len(right.multiples) == 1:
+            return frozenset({PRODUCT.join((*left.multiples, *right.multiples))})
         return (
             min((compile_time or factors), key=lambda value: len(value.multiples)).multiples if factors else frozenset()
         )

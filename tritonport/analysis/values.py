@@ -67,7 +67,7 @@ class Value:
         factor: what multiplying an index by this scalar does to its stride.
         pointers: source text of the arguments (or `gl.` dtypes) whose element type an access through this value has.
         multiples: arguments that have to be multiples of 16 for the value, apart from the index along its contiguous
-            dimension, to be one. What cannot be told is left out.
+            dimension, to be one. What cannot be told is left out. A product of compile-time arguments is one entry.
         cheap: index arithmetic that is written again per layout instead of converted.
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         volatile: a read that must happen exactly as often as the source says.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tritonport.analysis.shapes import PRODUCT
 from tritonport.convert.names import Names
 from tritonport.layouts.terms import Root
 
@@ -46,7 +47,7 @@ class Alignment:
         if not self.enabled:
             return ""
         wanted = [
-            {name for name in access.multiples if name in self.runtime | self.compile_time}
+            {name for name in access.multiples if name in self.runtime or self._is_compile_time(name)}
             for access in root.accesses
             if access.order is not None and access.order.contiguous
         ]
@@ -55,17 +56,22 @@ class Alignment:
         if not all(wanted):
             return ""
         needed = {name for names_ in wanted for name in names_}
+        known = {name for name in needed if self._is_compile_time(name)}
         if not needed:
             return ""
         # The value of a compile-time argument is known, so what counts is whether 16 bytes divide it: 8 elements do for
         # 16-bit types, and for wider ones.
-        conditions = [f"{name} % 8 == 0" for name in sorted(needed & self.compile_time)]
-        key = tuple(sorted(needed - self.compile_time))
+        conditions = [f"{name} % 8 == 0" for name in sorted(known)]
+        key = tuple(sorted(needed - known))
         if key and key not in self.flags:
             self.flags[key] = names.fresh("ALIGNED" if not self.flags or not label else f"{label.upper()}_ALIGNED")
         if key:
             conditions.insert(0, self.flags[key])
         return " and ".join(conditions)
+
+    def _is_compile_time(self, name: str) -> bool:
+        """Whether all arguments of a product are compile-time ones; a tile size among them has the 16 already."""
+        return all(factor in self.compile_time for factor in name.split(PRODUCT))
 
     def decorator(self, triton: str, helper: str) -> str:
         """The source of the decorator that fills the arguments."""

@@ -35,7 +35,8 @@ class Names:
 def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> dict[Term, str]:
     """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it.
 
-    The layout of a dot's result is named after the first variable in `labels` that holds it.
+    The layout of a dot's result is named after the first variable in `labels` that holds it, unless memory has that
+    name.
     """
     split = [root for root in roots if root.wide is not None]
     if split:
@@ -46,7 +47,8 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
     found = {}
     for root in roots:
         if root.dot is not None:
-            found[root] = names.fresh(f"{labels.get(root, 'dot')}_layout".lower())
+            named = f"{labels.get(root, 'dot')}_layout".lower()
+            found[root] = names.fresh("acc_layout" if named in names.taken else named)
             continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
         taken = set(found.values())
