@@ -347,6 +347,7 @@ class Interpreter(Expressions):
                 continue
             merged[name] = self._phi(name, [first, second], node)
             value = merged[name].value
+            value.choice = test is not None and value.op == "phi"
             if test is not None and value.kind is Kind.CONSTEXPR and value.dim is None:
                 value.dim = self.choice(test, first.value.dim, second.value.dim)
         return merged

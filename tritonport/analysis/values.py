@@ -70,6 +70,8 @@ class Value:
             dimension, to be one. What cannot be told is left out. A product of compile-time arguments is one entry.
         cheap: index arithmetic that is written again per layout instead of converted.
         arithmetic: the operation alone would be cheap, whatever it is applied to.
+        choice: a merge of branches of which only one is compiled.
+        loose: a merge that has the layout of whichever branch is compiled; nothing that reads it minds which.
         volatile: a read that must happen exactly as often as the source says.
         once: a read of memory that the kernel also writes: it has no second copy, and no two warps read one element.
         shared: of a descriptor's tile that stays in shared memory: whether its dots sum along its last dimension, and
@@ -93,6 +95,8 @@ class Value:
     multiples: frozenset[str] = frozenset()
     cheap: bool = False
     arithmetic: bool = False
+    choice: bool = False
+    loose: bool = False
     volatile: bool = False
     once: bool = False
     depth: int = 0

@@ -166,9 +166,10 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             value.focus.single = value.op == "load" and value.once
             value.focus.pinned = _pin_of_focus(value, (pins or {}).get(id(value)))
     _mark_chains(frames, values)
+    _mark_loose(values)
     edges: list[Edge] = []
     for value in values:
-        if value.focus is None:
+        if value.focus is None or value.loose:
             continue
         for operand in value.operands:
             if operand.value.is_tensor and operand.value.focus is not None:
@@ -309,6 +310,31 @@ def _mark_chains(frames: Iterable[Frame], values: list[Value]) -> None:
                     user.focus.follows = user.focus.follows or value.focus.follows or value.shape
                 break
             work += users.get(id(user), [])
+
+
+def _mark_loose(values: list[Value]) -> None:
+    """What a compile-time `if` decides and dots alone read, each branch leaves in its own layout: of a tile and its
+    transpose one is as good as the other on the way to shared memory."""
+    users: dict[int, list[tuple[Value, Operand]]] = {}
+    for value in values:
+        for operand in value.operands:
+            users.setdefault(id(operand.value), []).append((value, operand))
+
+    def only_dots(value: Value) -> bool:
+        return all(
+            (user.dot is not None and operand.separate is not None)
+            or (user.choice and only_dots(user))
+            or (_is_unary(user) and only_dots(user))
+            for user, operand in users.get(id(value), [])
+        )
+
+    for value in values:
+        value.loose = value.choice and value.focus is not None and id(value) in users and only_dots(value)
+
+
+def _is_unary(value: Value) -> bool:
+    """Whether an elementwise operation has one tile among its operands, so that it works in any layout."""
+    return value.arithmetic and value.op != "phi" and sum(operand.value.is_tensor for operand in value.operands) == 1
 
 
 def merge_equal(roots: list[Root]) -> None:
