@@ -69,7 +69,9 @@ class ExpressionWriter:
     def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
         raise NotImplementedError
 
-    def staged_operand(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression | None:
+    def staged_operand(
+        self, node: cst.BaseExpression, index: int, focus: Want, precision: str = ""
+    ) -> cst.BaseExpression | None:
         raise NotImplementedError
 
     def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:

@@ -45,10 +45,7 @@ class Web:
 
     @property
     def bound(self) -> Want:
-        """The one layout of an expensive web: that of its innermost merge, else of its definition.
-
-        None for a merge whose branches keep their own.
-        """
+        """The one layout of an expensive web: that of its innermost merge, else of its definition."""
         return tuple(self._bound(definitions) for definitions in self.definitions)
 
     @staticmethod
@@ -61,7 +58,7 @@ class Web:
         if not candidates:
             return None
         chosen = max(candidates, key=lambda definition: (definition.how == "phi", definition.depth))
-        return None if chosen.value.loose else chosen.value.term
+        return chosen.value.term
 
     staged: dict[tuple[object, ...], tuple[int, Want]] = field(default_factory=dict)
     """The dots that read the variable from shared memory: operand index and layout of the result."""

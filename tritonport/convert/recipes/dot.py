@@ -72,12 +72,13 @@ def written_dot(
     value = next(found for found in values if found is not None)
     assert value.dot is not None
     default = value.dot.precision == DEFAULT
-    may_stage = default or value.dot.precision == '"tf32"'
+    # The other precisions take their operands from registers.
+    may_stage = value.dot.precision not in ('"tf32x3"', '"ieee"')
     operands = []
     for index, name in enumerate(("input", "other")):
         staged = shared_operand(writer, bound[name])
         if staged is None and may_stage:
-            staged = writer.staged_operand(bound[name], index, focus)
+            staged = writer.staged_operand(bound[name], index, focus, "" if default else value.dot.precision)
         operands.append(plain(staged or writer.operand(bound[name], values, focus)))
     a, b = operands
     precision = plain(cst.parse_expression(value.dot.precision))

@@ -1,0 +1,169 @@
+"""Where the operands of dots are put in shared memory, and what a compile-time choice between tiles costs them."""
+
+import pytest
+
+from tests.convert.kernels import kernel_text, ported
+
+INDICES = """
+m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+a_ptrs = a_ptr + m[:, None] * BK + k[None, :]
+b_ptrs = b_ptr + k[:, None] * BN + n[None, :]
+acc = tl.zeros((BM, BN), dtype=tl.float32)
+"""
+STORE = "tl.store(c_ptr + m[:, None] * BN + n[None, :], acc)\n"
+PARAMETERS = "a_ptr, b_ptr, c_ptr, steps, T: tl.constexpr, P: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, "
+PARAMETERS += "BK: tl.constexpr"
+
+
+def dots(statements: str) -> str:
+    """The lines of the ported kernel that have to do with its dots, from `acc = zeros` on, without layouts."""
+    port = ported(kernel_text(INDICES + statements + STORE, PARAMETERS))
+    lines = port[port.index("def kernel(") :].splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("    acc = gl.zeros("))
+    kept = [line[4:] for line in lines[start + 1 :] if line.strip()]
+    return "\n".join(kept[: next(i for i, line in enumerate(kept) if line.startswith("gl.store("))])
+
+
+def test_operands_go_to_shared_memory_where_they_are_loaded() -> None:
+    before = """
+for _ in range(steps):
+    a = tl.load(a_ptrs)
+    b = tl.load(b_ptrs)
+    acc += tl.dot(a, b)
+"""
+    after = """
+for _ in range(steps):
+    a = gl.load(a_ptrs)
+    a_smem = dot_operand(a, 0, acc_layout)
+    b = gl.load(b_ptrs)
+    b_smem = dot_operand(b, 1, acc_layout)
+    acc = dot(a_smem, b_smem, acc)
+"""
+    assert dots(before) == after.strip()
+
+
+def test_one_copy_serves_two_dots() -> None:
+    before = """
+a = tl.load(a_ptrs)
+for _ in range(steps):
+    b = tl.load(b_ptrs)
+    acc += tl.dot(a, b)
+    acc += tl.dot(a, b * 2)
+"""
+    after = """
+a = gl.load(a_ptrs)
+a_smem = dot_operand(a, 0, acc_layout)
+for _ in range(steps):
+    b = gl.load(b_ptrs)
+    b_smem = dot_operand(b, 1, acc_layout)
+    acc = dot(a_smem, b_smem, acc)
+    acc = dot(a_smem, b * 2, acc)
+"""
+    assert dots(before) == after.strip()
+
+
+def test_a_tile_that_a_loop_carries_stays_in_registers() -> None:
+    before = """
+a = tl.load(a_ptrs)
+b = tl.load(b_ptrs)
+for _ in range(steps):
+    acc += tl.dot(a, b)
+    a = tl.load(a_ptrs)
+"""
+    after = """
+a = gl.load(a_ptrs)
+b = gl.load(b_ptrs)
+b_smem = dot_operand(b, 1, acc_layout)
+for _ in range(steps):
+    acc = dot(a, b_smem, acc)
+    a = gl.load(a_ptrs)
+"""
+    assert dots(before) == after.strip()
+
+
+@pytest.mark.parametrize(
+    ("precision", "operand", "call"),
+    [
+        ("P", ", P", "dot_as({a}_smem, {b}_smem, acc, P, True)"),
+        ('"tf32"', ', "tf32"', 'dot_as({a}_smem, {b}_smem, acc, "tf32", True)'),
+        # These take their operands from registers.
+        ('"ieee"', None, 'dot_as({a}, {b}, acc, "ieee", True)'),
+        ('"tf32x3"', None, 'dot_as({a}, {b}, acc, "tf32x3", True)'),
+    ],
+)
+def test_the_precision_decides_where_operands_are(precision: str, operand: str | None, call: str) -> None:
+    before = f"""
+a = tl.load(a_ptrs)
+b = tl.load(b_ptrs)
+acc = tl.dot(a, b, acc, input_precision={precision})
+"""
+    staged = (
+        []
+        if operand is None
+        else [f"{x}_smem = dot_operand({x}, {i}, acc_layout{operand})" for i, x in ((0, "a"), (1, "b"))]
+    )
+    lines = ["a = gl.load(a_ptrs)", *staged[:1], "b = gl.load(b_ptrs)", *staged[1:]]
+    assert dots(before) == "\n".join([*lines, f"acc = {call.format(a='a', b='b')}"])
+
+
+def test_each_branch_of_a_compile_time_choice_keeps_its_layout() -> None:
+    before = """
+b = tl.load(b_ptrs)
+if T:
+    a = tl.trans(tl.load(a_ptr + k[:, None] * BM + m[None, :]))
+else:
+    a = tl.load(a_ptrs)
+acc = tl.dot(a, b, acc)
+"""
+    after = """
+b = gl.load(b_ptrs)
+b_smem = dot_operand(b, 1, acc_layout)
+if T:
+    a = gl.permute(gl.load(a_ptr + k_a[:, None] * BM + m_a[None, :]), (1, 0))
+    a_smem = dot_operand(a, 0, acc_layout)
+else:
+    a = gl.load(a_ptrs)
+    a_smem = dot_operand(a, 0, acc_layout)
+acc = dot(a_smem, b_smem, acc)
+"""
+    assert dots(before) == after.strip()
+
+
+def test_a_choice_without_a_second_branch_is_not_put_there_twice() -> None:
+    before = """
+b = tl.load(b_ptrs)
+a = tl.load(a_ptr + k[:, None] * BM + m[None, :])
+if T:
+    a = tl.trans(a)
+acc = tl.dot(a, b, acc)
+"""
+    after = """
+b = gl.load(b_ptrs)
+b_smem = dot_operand(b, 1, acc_layout)
+a = gl.load(a_ptr + k_a[:, None] * BM + m_a[None, :])
+if T:
+    a = gl.permute(a, (1, 0))
+acc = dot(a, b_smem, acc)
+"""
+    assert dots(before) == after.strip()
+
+
+@pytest.mark.parametrize(
+    ("test", "use", "conversions"),
+    [
+        # At run time both branches exist, and the variable has one type; so it has where more than dots read it.
+        ("if steps > 2", "", 1),
+        ("if T", "acc += tl.sum(a.to(tl.float32), 1)[:, None]\n", 2),
+    ],
+)
+def test_otherwise_branches_meet_in_one_layout(test: str, use: str, conversions: int) -> None:
+    before = f"""
+b = tl.load(b_ptrs)
+{test}:
+    a = tl.trans(tl.load(a_ptr + k[:, None] * BM + m[None, :]))
+else:
+    a = tl.load(a_ptrs)
+acc = tl.dot(a, b, acc)
+{use}
+"""
+    assert dots(before).count("convert_layout") == conversions
