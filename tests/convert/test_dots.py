@@ -167,3 +167,16 @@ acc = tl.dot(a, b, acc)
 {use}
 """
     assert dots(before).count("convert_layout") == conversions
+
+
+def test_pointers_of_a_type_that_is_an_argument() -> None:
+    statements = """
+p = tl.load(table_ptr).to(tl.pointer_type(DTYPE))
+m, n = tl.arange(0, BM), tl.arange(0, BN)
+x = tl.load(p + m[:, None] * BN + n[None, :])
+y = tl.dot(x, tl.trans(x))
+tl.store(out_ptr + m[:, None] * BM + m[None, :], y)
+"""
+    port = ported(kernel_text(statements, "table_ptr, out_ptr, DTYPE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr"))
+    assert "x_layout: gl.constexpr = coalesced([BM, BN], DTYPE.primitive_bitwidth, [1, 0], gl.num_warps())" in port
+    assert "y_layout: gl.constexpr = mma_layout([BM, BM], BN, DTYPE, gl.num_warps(), F32_PRECISION)" in port

@@ -252,7 +252,9 @@ def cast(interpreter: Expressions, call: Call) -> Value:
 @operation("pointer_type")
 def pointer_type(interpreter: Expressions, call: Call) -> Value:
     element = call.value("element_ty")
-    text = element.known if element is not None and isinstance(element.known, str) else ""
+    if element is None:
+        return Value(Kind.DTYPE)
+    text = element.known if isinstance(element.known, str) else "".join(element_of(element)[:1])
     return Value(Kind.DTYPE, known=f"*{text}" if text else None)
 
 

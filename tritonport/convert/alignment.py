@@ -29,6 +29,7 @@ class Alignment:
     Attributes:
         runtime: integer arguments of the kernel that a launch passes.
         compile_time: constexpr arguments that are no tile sizes.
+        constants: all constexpr arguments.
         enabled: whether the kernel may have another argument; else every row is taken to be aligned.
         flags: per set of arguments that have to be multiples of 16, the name of the argument that says so.
     """
@@ -36,6 +37,7 @@ class Alignment:
     runtime: frozenset[str]
     compile_time: frozenset[str]
     enabled: bool
+    constants: frozenset[str] = frozenset()
     flags: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def depends(self, multiples: Iterable[str]) -> bool:

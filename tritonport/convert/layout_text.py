@@ -63,8 +63,11 @@ def is_dtype(text: str) -> bool:
     return text.startswith("gl.") or text.endswith(".dtype")
 
 
-def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[str]:
-    """The pointer arguments (or `gl.` dtypes) whose elements the layout moves, in the order of the accesses.
+def pointers_of(
+    root: Root, integers: set[str], parameters: set[str], constants: frozenset[str] = frozenset()
+) -> list[str]:
+    """The pointer arguments (or dtypes: of `gl`, or a compile-time argument) whose elements the layout moves, in the
+    order of the accesses.
 
     Only contiguous accesses count: a gather moves one element at a time whatever the layout.
     """
@@ -72,8 +75,8 @@ def pointers_of(root: Root, integers: set[str], parameters: set[str]) -> list[st
     for access in root.accesses:
         if access.order is not None and not access.order.contiguous:
             continue
-        usable = [name for name in access.pointers if is_dtype(name) or name in parameters]
-        typed = [name for name in usable if is_dtype(name)]
+        usable = [name for name in access.pointers if is_dtype(name) or name in parameters or name in constants]
+        typed = [name for name in usable if is_dtype(name) or name in constants]
         likely = typed or [name for name in usable if name not in integers] or usable
         for name in likely[:1]:
             found.setdefault(name)
@@ -130,11 +133,14 @@ def definitions(
         aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
         narrow = f"coalesced([{shape}], 128, {order}, {gl}.num_warps())"
         return [(name, f"{known[root.wide]} if {aligned} else {narrow}")]
-    pointers = pointers_of(root, integers, parameters)
+    pointers = pointers_of(root, integers, parameters, alignment.constants)
     bits = "128"
     condition = ""
     if pointers:
-        dtypes = [re.sub(r"^gl\.", f"{gl}.", pointer) if is_dtype(pointer) else "" for pointer in pointers]
+        dtypes = [
+            re.sub(r"^gl\.", f"{gl}.", pointer) if is_dtype(pointer) or pointer in alignment.constants else ""
+            for pointer in pointers
+        ]
         if len(pointers) == 1 and dtypes[0]:
             groups = {_joined(root, pointers[0]): f"{dtypes[0]}.primitive_bitwidth"}
         else:

@@ -332,6 +332,7 @@ class ModuleWriter:
             frozenset(self.integers_of(frame) & parameters),
             frozenset(compile_time - tile_names(roots)),
             self.may_specialise(frame.kernel),
+            frozenset(compile_time),
         )
 
     def terms_by_shape(self, frame: Frame) -> dict[tuple[str, ...], Term]:

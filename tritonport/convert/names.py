@@ -32,15 +32,18 @@ class Names:
         return name
 
 
-def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> dict[Term, str]:
-    """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it.
+def name_layouts(
+    roots: list[Root], names: Names, labels: dict[Term, str], constants: frozenset[str] = frozenset()
+) -> dict[Term, str]:
+    """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it, or the
+    variable that holds it where the pointer is a number with a type (of `gl`, or one of the `constants`).
 
     The layout of a dot's result is named after the first variable in `labels` that holds it, unless memory has that
     name.
     """
     split = [root for root in roots if root.wide is not None]
     if split:
-        found = name_layouts([root for root in roots if root.wide is None], names, labels)
+        found = name_layouts([root for root in roots if root.wide is None], names, labels, constants)
         return found | {root: names.fresh("store_layout") for root in split}
     if len(roots) == 1:
         return {roots[0]: names.fresh("layout")}
@@ -50,9 +53,12 @@ def name_layouts(roots: list[Root], names: Names, labels: dict[Term, str]) -> di
             named = f"{labels.get(root, 'dot')}_layout".lower()
             found[root] = names.fresh("acc_layout" if named in names.taken else named)
             continue
-        pointers = [pointer for access in root.accesses for pointer in access.pointers if not pointer.startswith("gl.")]
+        pointers = [pointer for access in root.accesses for pointer in access.pointers]
+        pointers = [pointer for pointer in pointers if not pointer.startswith("gl.") and pointer not in constants]
         taken = set(found.values())
         candidates = [f"{stem(pointer.removesuffix('.dtype'))}_layout" for pointer in pointers]
+        if not pointers and root.accesses and root in labels:
+            candidates.append(f"{labels[root]}_layout".lower())
         chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
         if chosen is None and root.shape and root.shape[-1] is not None:
             size = root.shape[-1].text

@@ -56,7 +56,7 @@ def emulator(target: str, time_limit: float) -> Iterator[Backend]:
     from tritonport.verify.emulate import emulated
 
     choice = ConfigChoice()
-    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick) as running:
+    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick, follow_addresses=True) as running:
         yield Backend("cpu", 0, lambda: None, choice, running.masks)
 
 

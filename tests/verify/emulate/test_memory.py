@@ -128,6 +128,21 @@ def test_a_table_of_pointers():
     assert torch.equal(out, torch.stack(tensors))
 
 
+def test_addresses_in_a_table_are_followed_where_that_is_asked_for():
+    tensors = [torch.arange(4.0), torch.arange(4.0) * 10]
+    table = torch.tensor([tensor.data_ptr() for tensor in tensors], dtype=torch.int64)
+    out = torch.zeros(2, 4)
+    with emulated(follow_addresses=True):
+        table_kernel[(2,)](table, out, N=4)
+        assert torch.equal(out, torch.stack(tensors))
+        # The extent of what is pointed to is known: 4 elements, of which 8 are read.
+        with pytest.raises(EmulationError, match="out-of-bounds load"):
+            table_kernel[(1,)](table, torch.zeros(8), N=8)
+        # An address of nothing that lives.
+        with pytest.raises(EmulationError, match="out-of-bounds load"):
+            table_kernel[(1,)](torch.tensor([table.data_ptr() + (1 << 40)]), out, N=4)
+
+
 @triton.jit
 def atomics_kernel(x_ptr, old_ptr, OP: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)

@@ -12,6 +12,7 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from tritonport.verify.emulate.addresses import addressed
 from tritonport.verify.emulate.device import Driver, torch_answers
 from tritonport.verify.emulate.errors import EmulationError, NotEmulated
 from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, split_options
@@ -29,8 +30,11 @@ class Emulator:
     global memory whether a lane of it was ever off, and ever on.
     """
 
-    def __init__(self, settings: Settings, pick_config: PickConfig | None = None) -> None:
+    def __init__(
+        self, settings: Settings, pick_config: PickConfig | None = None, follow_addresses: bool = False
+    ) -> None:
         self.settings = settings
+        self._follow_addresses = follow_addresses
         self.launches: list[LaunchRecord] = []
         self.masks: dict[Place, MaskUse] = {}
         self._pick_config = pick_config
@@ -52,7 +56,10 @@ class Emulator:
         bound.apply_defaults()
         if kernel.debug is not None:
             options.setdefault("debug", kernel.debug)
-        launch = Launch(kernel, self.settings, options, self._reachable, self.masks)
+        reachable = list(self._reachable)
+        if self._follow_addresses:
+            reachable += addressed(bound.arguments.values())
+        launch = Launch(kernel, self.settings, options, reachable, self.masks)
         record = launch.run(dict(bound.arguments), grid)
         self.launches.append(record)
         return record
@@ -94,12 +101,14 @@ def emulated(
     loop_limit: int = 10_000_000,
     schedules: int = 3,
     pick_config: PickConfig | None = None,
+    follow_addresses: bool = False,
 ) -> Iterator[Emulator]:
     """Every launch of a ``@triton.jit`` or ``@gluon.jit`` kernel inside the block runs on the CPU, in this process.
 
     Launches (``kernel[grid](...)`` and ``.run``) of plain, autotuned and heuristic kernels return once all their
-    programs have run, one after another; the tensors are CPU tensors. See :class:`Settings` for the options. On exit,
-    also after an error, Triton is as it was.
+    programs have run, one after another; the tensors are CPU tensors. See :class:`Settings` for the options. With
+    ``follow_addresses`` a launch may also touch the tensors whose addresses are in an int64 tensor it is given. On
+    exit, also after an error, Triton is as it was.
 
     Raises (from the launch): :class:`EmulationError` where the kernel goes wrong, :class:`NotEmulated` where this
     emulator has no model of an operation.
@@ -108,7 +117,7 @@ def emulated(
         # Then @triton.jit makes other objects, whose launches do not come here.
         raise EmulationError("TRITON_INTERPRET is set: kernels are decorated for Triton's own interpreter")
     settings = Settings(target, poison_masked, check_asserts, time_limit, loop_limit, schedules)
-    emulator = Emulator(settings, pick_config)
+    emulator = Emulator(settings, pick_config, follow_addresses)
     gpu = settings.gpu
     old_run, old_tuned_run, old_driver = JITFunction.run, Autotuner.run, driver._active
 
