@@ -86,8 +86,8 @@ for _ in range(steps):
     [
         ("P", ", P", "dot_as({a}_smem, {b}_smem, acc, P, True)"),
         ('"tf32"', ', "tf32"', 'dot_as({a}_smem, {b}_smem, acc, "tf32", True)'),
-        # These take their operands from registers.
-        ('"ieee"', None, 'dot_as({a}, {b}, acc, "ieee", True)'),
+        ('"ieee"', ', "ieee"', 'dot_as({a}_smem, {b}_smem, acc, "ieee", True)'),
+        # Three dots of tf32 take their operands apart, in registers.
         ('"tf32x3"', None, 'dot_as({a}, {b}, acc, "tf32x3", True)'),
     ],
 )

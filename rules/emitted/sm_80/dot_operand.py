@@ -6,4 +6,4 @@ def dot_operand(x, index: gl.constexpr, layout: gl.constexpr, precision: gl.cons
     elif is_mma(layout):
         return staged(x, index)
     else:
-        return x
+        return exact_smem(x)

@@ -72,8 +72,8 @@ def written_dot(
     value = next(found for found in values if found is not None)
     assert value.dot is not None
     default = value.dot.precision == DEFAULT
-    # The other precisions take their operands from registers.
-    may_stage = value.dot.precision not in ('"tf32x3"', '"ieee"')
+    # Three dots of tf32 take their operands apart, in registers.
+    may_stage = value.dot.precision != '"tf32x3"'
     operands = []
     for index, name in enumerate(("input", "other")):
         staged = shared_operand(writer, bound[name])
