@@ -169,6 +169,27 @@ acc = tl.dot(a, b, acc)
     assert dots(before).count("convert_layout") == conversions
 
 
+C = "tl.load(c_ptr + m[:, None] * BN + n[None, :])"
+
+
+@pytest.mark.parametrize(
+    ("added", "written"),
+    [
+        (f"{C}.to(tl.float32)", "gl.convert_layout({C}, acc_layout).to(gl.float32)"),
+        (f"2 * (-{C}.to(tl.float32))", "2 * (-gl.convert_layout({C}, acc_layout).to(gl.float32))"),
+        (f"tl.cast({C}, tl.float32) / steps", "gl.cast(gl.convert_layout({C}, acc_layout), gl.float32) / steps"),
+        # What is made narrower is converted after that, and so is what takes more than one tile.
+        (f"{C}.to(tl.float16)", "gl.convert_layout({C}.to(gl.float16), acc_layout)"),
+        (f"({C} * {C}).to(tl.float16)", "gl.convert_layout(({C} * {C}).to(gl.float16), acc_layout)"),
+        (f"{C} * {C}.to(tl.float32)", "gl.convert_layout({C} * {C}.to(gl.float32), acc_layout)"),
+    ],
+)
+def test_a_tile_is_converted_before_it_is_widened(added: str, written: str) -> None:
+    lines = dots(f"acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs))\nacc += {added}\n")
+    load = "gl.load(c_ptr + m_c[:, None] * BN + n_c[None, :])"
+    assert "".join(lines.split()).replace(",)", ")").endswith("".join(f"acc += {written.format(C=load)}".split()))
+
+
 def test_pointers_of_a_type_that_is_an_argument() -> None:
     statements = """
 p = tl.load(table_ptr).to(tl.pointer_type(DTYPE))
@@ -177,6 +198,50 @@ x = tl.load(p + m[:, None] * BN + n[None, :])
 y = tl.dot(x, tl.trans(x))
 tl.store(out_ptr + m[:, None] * BM + m[None, :], y)
 """
-    port = ported(kernel_text(statements, "table_ptr, out_ptr, DTYPE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr"))
+    port = ported(
+        kernel_text(statements, "table_ptr, out_ptr, DTYPE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr")
+    )
     assert "x_layout: gl.constexpr = coalesced([BM, BN], DTYPE.primitive_bitwidth, [1, 0], gl.num_warps())" in port
     assert "y_layout: gl.constexpr = mma_layout([BM, BM], BN, DTYPE, gl.num_warps(), F32_PRECISION)" in port
+
+
+DESCRIPTORS = """
+a_desc = tl.make_tensor_descriptor(a_ptr, [BM, steps], [steps, 1], [BM, BK])
+if T:
+    b_desc = tl.make_tensor_descriptor(b_ptr, [BN, steps], [steps, 1], [BN, BK])
+else:
+    b_desc = tl.make_tensor_descriptor(b_ptr, [steps, BN], [BN, 1], [BK, BN])
+c_desc = tl.make_tensor_descriptor(c_ptr, [BM, BN], [BN, 1], [BM, BN])
+acc = tl.zeros((BM, BN), dtype=tl.float32)
+for k in range(steps):
+    a = a_desc.load([0, k])
+    if T:
+        b = b_desc.load([0, k]).T
+    else:
+        b = {other}
+    acc = tl.dot(a, b, acc)
+{use}
+c_desc.store([0, 0], acc)
+"""
+TILE = "b_desc.load([k, 0])"
+
+
+@pytest.mark.parametrize(
+    ("other", "use", "first", "second"),
+    [
+        (
+            TILE,
+            "",
+            "tma_operand(b_desc, [0, k], True, F32_PRECISION).permute((1, 0))",
+            "tma_operand(b_desc, [k, 0], False",
+        ),
+        # All of the choice stands in shared memory, or nothing does.
+        (f"{TILE} * 2", "", "tma_load(b_desc, [0, k], ", "tma_load(b_desc, [k, 0], "),
+        (TILE, "    acc += tl.sum(b.to(tl.float32))", "tma_load(b_desc, [0, k], ", "tma_load(b_desc, [k, 0], "),
+    ],
+)
+def test_a_choice_between_tiles_of_descriptors(other: str, use: str, first: str, second: str) -> None:
+    port = ported(kernel_text(DESCRIPTORS.format(other=other, use=use), PARAMETERS))
+    assert "a = tma_operand(a_desc, [0, k], True, F32_PRECISION)" in port
+    lines = [line.strip() for line in port.splitlines() if line.strip().startswith("b = ")]
+    assert len(lines) == 2 and first in lines[0] and second in lines[1]

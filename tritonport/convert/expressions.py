@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from tritonport.convert.module import ModuleWriter
 
 
+_WIDE = (("gl.float32",), ("gl.float64",), ("gl.int64",))
+"""Element types that a tile is converted before it is cast to, and not after."""
+
+
 class Inconsistent(Exception):
     """Two calls of a helper need different text: it has to be written once for each."""
 
@@ -86,6 +90,14 @@ class ExpressionWriter:
             return self._unread(node)
         if isinstance(node, cst.Name):
             return self._name(node, want)
+        if value.op == "permute" and value.shared is not None:
+            from tritonport.convert.recipes.descriptor import turned_operand
+
+            assert value.operands[0].node is not None
+            return turned_operand(self, value.operands[0].node)
+        if want is not None and self._is_widened(node) and not same_want(_terms(self.values(node)), want):
+            # Fewer bytes move between threads before the conversion than after it.
+            return self._in_layout(node, want)
         if isinstance(node, cst.Attribute):
             return self._attribute(node, want)
         if isinstance(node, cst.Call):
@@ -313,6 +325,30 @@ class ExpressionWriter:
         target = self.entry(name).target(self.module.triton) or f"gl.{name}"
         return cst.parse_expression(self.module.local_name(target))
 
+    # -- conversions of what is widened
+
+    def _is_widened(self, node: cst.BaseExpression) -> bool:
+        """Whether a tile is read in a type that may be narrower and is cast to a wide one, scaled or not."""
+        values = [value for value in self.values(node) if value is not None]
+        if len(values) < len(self.frames) or not all(value.is_tensor and value.focus is not None for value in values):
+            return False
+        if any(sum(operand.value.is_tensor for operand in value.operands) != 1 for value in values):
+            return False
+        if isinstance(node, cst.Call):
+            return self.operations(node) == {"cast"} and all(value.element in _WIDE for value in values)
+        parts = {cst.BinaryOperation: ("left", "right"), cst.UnaryOperation: ("expression",)}.get(type(node), ())
+        tiles = [getattr(node, part) for part in parts]
+        return any(self.first(tile) is not None and self._is_widened(tile) for tile in tiles)
+
+    def _in_layout(self, node: cst.BaseExpression, want: Want) -> cst.BaseExpression:
+        """An elementwise operation on one tile, carried out in the layout that is wanted."""
+        values = self.values(node)
+        if not isinstance(node, cst.Call):
+            return self._operator(node, values, want)
+        recipe = RECIPES.get(self.operation_name(node))
+        written = recipe(self, node, values, want) if recipe is not None else None
+        return written if written is not None else self.call(node, values, want)
+
     # -- the rest
 
     def _tuple(self, node: cst.Tuple | cst.List, want: Want | None) -> cst.BaseExpression:
@@ -363,6 +399,10 @@ class ExpressionWriter:
 
     def refuse(self, code: str, message: str, node: cst.CSTNode) -> Refusal:
         return Refusal(code, message, node)
+
+
+def _terms(values: list[Value | None]) -> Want:
+    return tuple(value.term if value is not None and value.focus is not None else None for value in values)
 
 
 def is_loose(value: Value | None, term: Term | None) -> bool:

@@ -98,9 +98,14 @@ def shared_operand(writer: ExpressionWriter, node: cst.BaseExpression) -> cst.Ba
     if value.op == "permute" and value.operands[0].value.shared is not None:
         inner = value.operands[0].node
         assert inner is not None
-        turned = cst.Attribute(writer.emit(inner), cst.Name("permute"))
-        return cst.Call(turned, [plain(cst.parse_expression("(1, 0)"))])
+        return turned_operand(writer, inner)
     return writer.emit(node) if value.shared is not None else None
+
+
+def turned_operand(writer: ExpressionWriter, tile: cst.BaseExpression) -> cst.BaseExpression:
+    """The transpose of a tile in shared memory, which is a view of it."""
+    turned = cst.Attribute(writer.emit(tile), cst.Name("permute"))
+    return cst.Call(turned, [plain(cst.parse_expression("(1, 0)"))])
 
 
 for _name in PARAMETERS:
