@@ -69,6 +69,7 @@ b = tl.load(b_ptrs)
 for _ in range(steps):
     acc += tl.dot(a, b)
     a = tl.load(a_ptrs)
+    acc += tl.dot(a, b)
 """
     after = """
 a = gl.load(a_ptrs)
@@ -77,6 +78,7 @@ b_smem = dot_operand(b, 1, acc_layout)
 for _ in range(steps):
     acc = dot(a, b_smem, acc)
     a = gl.load(a_ptrs)
+    acc = dot(a, b_smem, acc)
 """
     assert dots(before) == after.strip()
 
@@ -144,6 +146,34 @@ a = gl.load(a_ptr + k_a[:, None] * BM + m_a[None, :])
 if T:
     a = gl.permute(a, (1, 0))
 acc = dot(a, b_smem, acc)
+"""
+    assert dots(before) == after.strip()
+
+
+def test_what_only_a_branch_needs_is_not_put_there_before_it() -> None:
+    before = """
+a = tl.load(a_ptrs)
+b = tl.load(b_ptrs)
+if T:
+    acc = tl.dot(a, b, acc)
+else:
+    acc += 1.0
+    a2 = tl.load(a_ptrs)
+    for _ in range(steps):
+        acc = tl.dot(a2, b, acc)
+"""
+    after = """
+a = gl.load(a_ptrs)
+b = gl.load(b_ptrs)
+b_smem = dot_operand(b, 1, acc_layout)
+if T:
+    acc = dot(a, b_smem, acc)
+else:
+    acc += 1.0
+    a2 = gl.load(a_ptrs)
+    a2_smem = dot_operand(a2, 0, acc_layout)
+    for _ in range(steps):
+        acc = dot(a2_smem, b_smem, acc)
 """
     assert dots(before) == after.strip()
 
