@@ -112,6 +112,31 @@ def test_a_ported_file_alone_is_only_compiled(folder: Path) -> None:
     assert result.stderr == "1 of 1 kernels compiled, 0 of 0 ports hold every bar\n"
 
 
+def test_a_kernel_without_a_port_for_the_target_says_so(folder: Path) -> None:
+    described = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x_desc, n, BLOCK: tl.constexpr):
+    x_desc.store([n], x_desc.load([n]) * 2)
+
+
+def run(x):
+    pass
+"""
+    (folder / "pointwise.py").write_text(described)
+    (folder / "pointwise_case.py").write_text(CASE.replace('x_ptr="*fp32"', 'x_desc="tensordesc<fp32[512]>"'))
+    result = invoke(folder / "pointwise.py", "--target", "sm_80", "--table", "-")
+    assert result.exit_code == 1, result.output
+    row = next(line for line in result.stdout.splitlines() if line.startswith("| double"))
+    assert row.endswith("| still Triton |")
+    assert "0 of 0 ports hold every bar" in result.stdout
+    text = invoke(folder / "pointwise.py", "--target", "sm_80").stdout
+    assert "  still Triton\n" in text and "TP401 double: x_desc" in text
+
+
 def test_json_and_report_file(folder: Path) -> None:
     report = folder / "report.json"
     result = invoke(

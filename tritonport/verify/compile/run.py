@@ -54,7 +54,7 @@ class Pair:
     """One specification of one kernel for one target, original and port.
 
     path and line: the kernel's ``def`` in the original. port: None where there is nothing to compare.
-    bars: empty unless both sides compiled.
+    bars: empty unless both sides compiled. refused: nothing of the file could be converted for this target.
     """
 
     path: str
@@ -63,6 +63,7 @@ class Pair:
     original: CompiledSpec
     port: CompiledSpec | None = None
     bars: tuple[BarResult, ...] = ()
+    refused: bool = False
 
     @property
     def kernel(self) -> str:
@@ -177,6 +178,7 @@ class _Plan:
     kernels: Sequence[KernelSource] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)
     sides: dict[str, list[int]] = field(default_factory=dict)  # target -> the original's request, then the port's
+    refused: set[str] = field(default_factory=set)  # targets that nothing could be converted for
 
     def line_of(self, kernel: str) -> int:
         return next((found.node.lineno for found in self.kernels if found.name == kernel), 1)
@@ -250,6 +252,8 @@ def _plan_file(file: Path, path: str, request: CompileRequest, requests: list[Si
         ported = any(kernel.language == "gluon" for kernel in plan.kernels)
         for target in request.targets:
             port = text if request.against else (None if ported else _convert(plan, text, target, request))
+            if port is None and not ported:
+                plan.refused.add(target)
             for side in [None] if port is None else [None, port]:
                 plan.sides.setdefault(target, []).append(len(requests))
                 requests.append(
@@ -314,7 +318,8 @@ def _pairs(plan: _Plan, sides: Sequence[Side], request: CompileRequest) -> FileC
             both = right is not None and isinstance(left.result, Resources) and isinstance(right.result, Resources)
             if both and right is not None and right.result.language == "gluon":  # type: ignore[union-attr]
                 bars = compare(left.result, right.result)  # type: ignore[arg-type]
-            pairs.append(Pair(plan.path, plan.line_of(left.kernel), target, left, right, tuple(bars)))
+            line, refused = plan.line_of(left.kernel), target in plan.refused
+            pairs.append(Pair(plan.path, line, target, left, right, tuple(bars), refused))
     compiled = {pair.kernel for pair in pairs}
     wanted = [one for one in plan.kernels if one.is_entry and (not request.kernels or one.name in request.kernels)]
     for kernel in wanted if plan.sides and not diagnostics else []:

@@ -39,7 +39,7 @@ def _row(side: str, spec: CompiledSpec, verdict: str) -> list[str]:
 def verdict(pair: Pair, registers_hold: bool) -> str:
     """``ok``, or the names of the bars that do not hold, or what stands in the way of a comparison."""
     if pair.port is None:
-        return ""
+        return "still Triton" if pair.refused else ""
     if isinstance(pair.port.result, CompileFailure):
         return "refused, as expected" if pair.port.refused_as_expected else "does not compile"
     if not pair.bars:
@@ -65,7 +65,7 @@ def text_table(report: CompileReport) -> str:
         for pair in file.pairs:
             rows = [["", *_HEAD, ""]] if not blocks or blocks[-1][0].target != pair.target else []
             side = "original" if pair.port is not None else "kernel"
-            rows.append(_row(side, pair.original, ""))
+            rows.append(_row(side, pair.original, verdict(pair, True) if pair.port is None else ""))
             if pair.port is not None:
                 rows.append(_row("port", pair.port, verdict(pair, report.registers_hold)))
             blocks.append((pair, rows))
