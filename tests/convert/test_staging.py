@@ -55,10 +55,15 @@ def test_a_tile_for_a_later_dot_goes_to_shared_memory_where_it_is_loaded() -> No
     assert "acc = dot(total, y_smem, acc)" in "\n".join(lines)
 
 
-def test_a_tile_for_the_next_statement_stays_the_operand_it_is() -> None:
+def test_a_tile_for_the_next_statement_goes_there_before_the_next_is_loaded() -> None:
     lines = ported_lines(LATE.replace("    total = tl.exp2(total - x)\n", "").replace("dot(total,", "dot(x,"))
-    assert "acc = dot(x, y, acc)" in lines
-    assert not any("dot_operand(" in line for line in lines)
+    loaded = next(index for index, line in enumerate(lines) if line.startswith("x = gl.load("))
+    assert lines[loaded + 1] == "x_smem = dot_operand(x, 0, acc_layout)"
+    assert lines[loaded + 2].startswith("y = gl.load(")
+    assert lines[loaded + 3 : loaded + 5] == [
+        "y_smem = dot_operand(y, 1, acc_layout)",
+        "acc = dot(x_smem, y_smem, acc)",
+    ]
 
 
 @pytest.mark.parametrize("turned", ["tl.trans(x)", "x.T", "tl.permute(x, (1, 0))"])
@@ -76,8 +81,8 @@ def test_what_a_tile_is_used_for_besides_does_not_move_it() -> None:
     )
     lines = ported_lines(body.replace("tl.dot(total, y, acc)", "tl.dot(total, y, acc) + z"))
     loaded = next(index for index, line in enumerate(lines) if line.startswith("y = gl.load("))
-    assert lines[loaded + 1].startswith("total = gl.exp2(")
-    assert not any("dot_operand(y" in line for line in lines)
+    assert lines[loaded + 1] == "y_smem = dot_operand(y, 1, acc_layout)"
+    assert lines[loaded + 2].startswith("total = gl.exp2(")
 
 
 CALLED = """
@@ -91,7 +96,7 @@ tl.store(out_ptr + rows[:, None] * BM + rows[None, :], acc)
 
 def test_a_helper_takes_what_its_dots_alone_read_in_shared_memory() -> None:
     text = "\n".join(ported_lines(CALLED, HELPER))
-    assert "sums = dot_new(x, y, " in text
+    assert "sums = dot_new(x, y_smem, " in text
     assert text.count("x_smem = dot_operand(x, 0, ") == 1
     assert "walk(acc, x_smem, y_ptr," in text
     assert "walk(acc, x_smem, y_ptr + BM * BN," in text

@@ -28,7 +28,7 @@ from tritonport.convert.staging import shared_arguments, tiles_to_stage, turned
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.solver import frames_of
-from tritonport.layouts.terms import Root, Slice, Term, base_of, is_narrow, normal
+from tritonport.layouts.terms import Root, Slice, Term, base_of, is_narrow, normal, root_of
 from tritonport.report import Diagnostic
 from tritonport.report.comments import ignored_codes, is_ignored, note_code, render_note
 from tritonport.source.module import Kernel
@@ -61,6 +61,7 @@ class FunctionWriter(ExpressionWriter):
         self.notes: list[Diagnostic] = []
         self.changed = False
         self.depth = 0
+        self.branches: list[cst.BaseSuite] = []
         self.staged: set[cst.CSTNode] = set()
         self.shared = {} if self.is_entry else shared_arguments(frames)
         self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
@@ -311,7 +312,8 @@ class FunctionWriter(ExpressionWriter):
                 key=lambda root: (root.wide is not None, root.accesses[0].position if root.accesses else 1 << 30),
             )
             made = [term for term in self.layouts if not isinstance(term, Root)]
-            self.layouts = name_layouts(roots, self.names, labels)
+            constants = frozenset(parameter.name for parameter in self.kernel.parameters if parameter.constexpr)
+            self.layouts = name_layouts(roots, self.names, labels, constants)
             for layout in made:
                 self.layouts[layout] = name_made(layout, self.layouts, self.names, labels)
         else:
@@ -420,13 +422,15 @@ class FunctionWriter(ExpressionWriter):
             return node.with_changes(value=web.copy(want))
         return self.coerce(node, bound, want)
 
-    def staged_operand(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression | None:
+    def staged_operand(
+        self, node: cst.BaseExpression, index: int, focus: Want, precision: str = ""
+    ) -> cst.BaseExpression | None:
         """An operand of a dot that was put in shared memory further up, or its transpose: before the loop if it does
-        not change in that, else where it is loaded if that is far off or several dots read it."""
+        not change in that, else where it is made, before the next tile takes registers."""
         value = self.first(node)
         inner = turned(value) if value is not None and not isinstance(node, cst.Name) else None
         if inner is not None:
-            tile = self.staged_operand(inner, 1 - index, focus) if isinstance(inner, cst.Name) else None
+            tile = self.staged_operand(inner, 1 - index, focus, precision) if isinstance(inner, cst.Name) else None
             if tile is None:
                 return None
             order = cst.Arg(cst.parse_expression("(1, 0)"))
@@ -437,14 +441,18 @@ class FunctionWriter(ExpressionWriter):
         found = next((definition for definition in definitions if definition is not None), None)
         if found is not None and found.how == "parameter" and found.name in self.shared:
             return node
-        if found is None or not (self._can_hoist(definitions) or self._staged_at_once(definitions)):
+        if found is None:
             return None
         web = self.webs.of_definition(found)
-        if not web.expensive or not web.is_tensor:
+        if not web.expensive or not web.is_tensor or any(other != precision for _, _, other in web.staged.values()):
             return None
         wanted = (index, *key(focus))
         if wanted not in web.staged:
-            web.staged[wanted] = (index, focus)
+            if not (
+                self._can_hoist(definitions) or self._staged_at_once(definitions) or self._is_due(web, definitions)
+            ):
+                return None
+            web.staged[wanted] = (index, focus, precision)
             web.staged_name = f"{web.name}_smem"
             self.changed = True
             self.layout_text(focus)
@@ -467,6 +475,18 @@ class FunctionWriter(ExpressionWriter):
             if definition is not None and definition.statement is not None:
                 self.staged.add(definition.statement)
         return self.staged_operand(node, index, focus) or self.emit(node)
+
+    def _is_due(self, web: Web, definitions: Sequence[Definition | None]) -> bool:
+        """Whether a tile from memory is made for the dot that is being written: no `if` lies between, and no loop
+        carries the variable."""
+        found = [definition for definition in definitions if definition is not None]
+        if not all(_from_memory(definition) for definition in found):
+            return False
+        others = [definition for frame in web.definitions for definition in frame]
+        if not all(definition.how == "assign" or definition.value.choice for definition in others):
+            return False
+        inside = [{id(node) for node in walk(branch)} for branch in self.branches]
+        return all(id(definition.statement) in nodes for nodes in inside for definition in found)
 
     def _staged_at_once(self, definitions: Sequence[Definition | None]) -> bool:
         found = [definition for definition in definitions if definition is not None]
@@ -538,8 +558,14 @@ class FunctionWriter(ExpressionWriter):
         if isinstance(orelse, cst.If):
             orelse = self._if(orelse)
         elif orelse is not None:
-            orelse = orelse.with_changes(body=self._block(orelse.body))
-        return line.with_changes(test=self.emit(line.test), body=self._block(line.body), orelse=orelse)
+            orelse = orelse.with_changes(body=self._branch(orelse.body))
+        return line.with_changes(test=self.emit(line.test), body=self._branch(line.body), orelse=orelse)
+
+    def _branch(self, body: cst.BaseSuite) -> cst.BaseSuite:
+        self.branches.append(body)
+        written = self._block(body)
+        self.branches.pop()
+        return written
 
     def _for(self, line: cst.For) -> cst.For:
         iterable = line.iter
@@ -648,10 +674,11 @@ class FunctionWriter(ExpressionWriter):
         if web.staged:
             # Statements are read from the last to the first, so the dots asked in that order.
             dots = list(web.staged.values())[::-1]
-            indices = [str(index) for index, _ in dots]
-            layouts = [self.layout_text(focus) for _, focus in dots]
+            indices = [str(index) for index, _, _ in dots]
+            layouts = [self.layout_text(focus) for _, focus, _ in dots]
             several = len(web.staged) > 1
             texts = [f"[{', '.join(column)}]" if several else column[0] for column in (indices, layouts)]
+            texts += [precision for _, _, precision in dots[:1] if precision]
             arguments = [cst.Name(target.value), *map(cst.parse_expression, texts)]
             function = "dot_operands" if several else "dot_operand"
             call = self.module.snippet_call(function, [cst.Arg(argument) for argument in arguments])
@@ -828,6 +855,21 @@ class FunctionWriter(ExpressionWriter):
             return call
         have: Want = tuple(found.term if found is not None else None for found in self.values(node))
         return self.coerce(call, have, want)
+
+
+def _from_memory(definition: Definition) -> bool:
+    """Whether a tile is no dot's result, which may stay in registers, and has one assignment, or one in each branch of
+    a compile-time `if`."""
+    value = definition.value
+    if not value.is_tensor or value.focus is None or root_of(value.term).dot is not None:
+        return False
+    if definition.how == "phi":
+        assert definition.statement is not None
+        inside = {id(node) for node in walk(definition.statement)}
+        return value.loose and all(
+            _from_memory(source) and id(source.statement) in inside for source in definition.sources
+        )
+    return definition.how == "assign"
 
 
 def strip_leading(statement: cst.BaseStatement) -> list[cst.EmptyLine]:

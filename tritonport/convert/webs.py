@@ -45,7 +45,10 @@ class Web:
 
     @property
     def bound(self) -> Want:
-        """The one layout of an expensive web: that of its innermost merge, else of its definition."""
+        """The one layout of an expensive web: that of its innermost merge, else of its definition.
+
+        None for a merge whose branches keep their own.
+        """
         return tuple(self._bound(definitions) for definitions in self.definitions)
 
     @staticmethod
@@ -58,10 +61,11 @@ class Web:
         if not candidates:
             return None
         chosen = max(candidates, key=lambda definition: (definition.how == "phi", definition.depth))
-        return chosen.value.term
+        return None if chosen.value.loose else chosen.value.term
 
-    staged: dict[tuple[object, ...], tuple[int, Want]] = field(default_factory=dict)
-    """The dots that read the variable from shared memory: operand index and layout of the result."""
+    staged: dict[tuple[object, ...], tuple[int, Want, str]] = field(default_factory=dict)
+    """The dots that read the variable from shared memory: operand index, layout of the result, and the precision where
+    it is not the default."""
     staged_name: str = ""
     """What the tile in shared memory is called."""
 
