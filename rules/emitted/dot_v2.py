@@ -10,8 +10,9 @@ def dot_v2(a, b, acc, precision: gl.constexpr):
     b_layout: gl.constexpr = gl.DotOperandLayout(1, layout, k_width)
     if in_registers(a):
         b_smem = staged(b, 1)
-        return mma_v2(gl.convert_layout(a, a_layout), b_smem.load(b_layout), acc, input_precision=precision)
+        a_regs = gl.convert_layout(a, a_layout)
     else:
         a_smem = staged(a, 0)
         b_smem = staged(b, 1)
-        return mma_v2(a_smem.load(a_layout), b_smem.load(b_layout), acc, input_precision=precision)
+        a_regs = a_smem.load(a_layout)
+    return mma_v2(mma_v2_operand(a_regs), mma_v2_operand(b_smem.load(b_layout)), acc, input_precision=precision)

@@ -121,3 +121,16 @@ def test_a_helper_computes_the_same_bits(tmp_path: Path) -> None:
     text = kernel_text(ROWS + CALLED, PARAMETERS)
     text = text.replace("\n\n\n@triton.jit\n", f"\n\n\n{HELPER.strip()}\n\n\n@triton.jit\n", 1)
     assert_same_numbers(text, tmp_path)
+
+
+def test_a_load_that_only_indices_follow_stays_where_it_is() -> None:
+    body = LATE.replace("total - x)", "total)").replace("    y = ", "    z = rows[:, None] * BN\n    y = ")
+    lines = ported_lines(body.replace("acc = tl.dot(total, y, acc)", "acc = tl.dot(total + x + z, y, acc)"))
+    loads = [index for index, line in enumerate(lines) if " = gl.load(" in line]
+    computed = next(index for index, line in enumerate(lines) if line.startswith("total = gl.exp2("))
+    assert lines[loads[0]].startswith("y = ")
+    assert lines[loads[1]].startswith("x = ")
+    assert loads[0] < computed < loads[1]
+    near = ported_lines(LATE.replace("    y = ", "    z = rows[:, None] * BN\n    y = ").replace("- x)", "- x - z)"))
+    loads = [index for index, line in enumerate(near) if " = gl.load(" in line]
+    assert near[loads[0]].startswith("x = ")

@@ -50,8 +50,9 @@ def name_layouts(
     found = {}
     for root in roots:
         if root.dot is not None:
-            named = f"{labels.get(root, 'dot')}_layout".lower()
-            found[root] = names.fresh("acc_layout" if named in names.taken else named)
+            label = labels.get(root, "dot").lower()
+            taken_by_memory = f"{label}_layout" in names.taken and label != "dot"
+            found[root] = names.fresh(f"{label}_dot_layout" if taken_by_memory else f"{label}_layout")
             continue
         pointers = [pointer for access in root.accesses for pointer in access.pointers]
         pointers = [pointer for pointer in pointers if not pointer.startswith("gl.") and pointer not in constants]

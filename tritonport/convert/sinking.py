@@ -13,14 +13,15 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import assigned_names
-from tritonport.convert.staging import has_dot, loaded_tile, read_by_dots
+from tritonport.convert.staging import computes, has_dot, loaded_tile, read_by_dots
 from tritonport.source.walk import walk
 
 _WRITES = ("store", "atomic", "barrier", "asm")
 
 
 def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[cst.BaseStatement]:
-    """The statements of a loop body with tile loads moved down to where their values are first read."""
+    """The statements of a loop body with tile loads moved down to where their values are first read, behind the work
+    that would have to go on around them."""
     ordered = list(lines)
     if not any(has_dot(line, frames) for line in ordered):
         return ordered
@@ -39,7 +40,7 @@ def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[
             if _writes(other, frames) or needed & _names_bound(other):
                 break
             place = position
-        if place > start:
+        if any(computes(passed, frames) for passed in ordered[start + 1 : place + 1]):
             ordered.insert(place, ordered.pop(start))
     return ordered
 

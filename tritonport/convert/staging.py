@@ -59,7 +59,7 @@ def read_by_dots(lines: Sequence[cst.BaseStatement], start: int, frames: Sequenc
         if not count and not found:
             if target.value in _values_read(other):
                 return 0, False
-            far |= _computes(other, frames)
+            far |= computes(other, frames)
         count += len(found)
         if target.value in assigned_names(other):
             break
@@ -159,7 +159,7 @@ def _values_read(line: cst.CSTNode) -> set[str]:
     return {node.value for node in walk(line) if isinstance(node, cst.Name) and id(node) not in types}
 
 
-def _computes(line: cst.BaseStatement, frames: Sequence[Frame]) -> bool:
+def computes(line: cst.BaseStatement, frames: Sequence[Frame]) -> bool:
     """Whether a statement works on tiles, beyond loading them: what waits for it waits in registers."""
     values = (frame.values[node] for node in walk(line) for frame in frames if node in frame.values)
     return any(
@@ -170,6 +170,7 @@ def _computes(line: cst.BaseStatement, frames: Sequence[Frame]) -> bool:
 
 __all__ = [
     "STAGED_PRECISIONS",
+    "computes",
     "has_dot",
     "loaded_tile",
     "read_by_dots",

@@ -222,3 +222,20 @@ def test_a_function_that_gives_something_back_is_no_kernel() -> None:
         launched[(1,)](1)
     """)
     assert [found.kernel for found in guess(source)] == ["early", "nothing", "launched"]
+
+
+def test_kernels_in_strings_are_found_with_their_lines_in_the_file() -> None:
+    text = """import x
+
+k = compiler.triton('k', '''
+import triton
+
+
+@triton.jit
+def k(a_ptr):
+    pass
+''')
+"""
+    (kernel,) = find_kernels(text)
+    assert (kernel.name, kernel.language, kernel.node.lineno) == ("k", "triton", 8)
+    assert find_kernels(text, strings=False) == []

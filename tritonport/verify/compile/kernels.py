@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tritonport.source.embedded import embedded_modules
+
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -103,9 +105,21 @@ def _functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[ast.FunctionDe
             yield from _functions(child, prefix)
 
 
-def find_kernels(text: str) -> list[KernelSource]:
-    """Every function under ``triton.jit`` or ``gluon.jit``, however imported; SyntaxError as `ast.parse` has it."""
-    tree = ast.parse(text)
+def find_kernels(text: str, strings: bool = True) -> list[KernelSource]:
+    """Every function under ``triton.jit`` or ``gluon.jit``, however imported; SyntaxError as `ast.parse` has it.
+
+    strings: those in modules that the file holds in strings too, with their lines in the file.
+    """
+    found = _kernels_of(ast.parse(text))
+    for string in embedded_modules(text) if strings else ():
+        inner = _kernels_of(ast.parse(string.text))
+        for kernel in inner:
+            ast.increment_lineno(kernel.node, string.line - 1)
+        found += inner
+    return found
+
+
+def _kernels_of(tree: ast.Module) -> list[KernelSource]:
     aliases = _aliases(tree)
     functions = list(_functions(tree))
     jitted = [(node, name, language) for node, name in functions if (language := _language(node, aliases))]

@@ -325,7 +325,7 @@ def guess(text: str) -> list[Guess]:
       constant.
     """
     module = ast.parse(text)
-    kernels = find_kernels(text)
+    kernels = find_kernels(text, strings=False)
     functions = {kernel.name: kernel.node for kernel in kernels}
     return [_guess(kernel, module, functions) for kernel in kernels if kernel.is_entry]
 
