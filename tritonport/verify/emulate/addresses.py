@@ -21,9 +21,10 @@ def addressed(arguments: Iterable[Any]) -> Iterator[torch.Tensor]:
         return
     for found in gc.get_objects():
         # Not isinstance: that asks some objects for their class, which runs code of theirs.
-        if issubclass(type(found), torch.Tensor) and found.device.type == "cpu" and found.layout is torch.strided:
-            if found.numel() and found.data_ptr() in entries:
-                yield found
+        if not issubclass(type(found), torch.Tensor) or found.device.type != "cpu" or found.layout is not torch.strided:
+            continue
+        if found.numel() and found.data_ptr() in entries:
+            yield found
 
 
 def _is_table(argument: Any) -> bool:
