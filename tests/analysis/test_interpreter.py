@@ -236,3 +236,27 @@ def test_what_is_refused(body: str, code: str) -> None:
 def test_a_helper_that_calls_itself_is_refused() -> None:
     with pytest.raises(Refusal, match="calls itself"):
         frame_of("a = f(n)\n", above="@triton.jit\ndef f(x):\n    return f(x - 1)\n\n\n")
+
+
+@pytest.mark.parametrize(
+    ("expression", "element"),
+    [
+        ("x", ("x_ptr",)),
+        ("x + x", ("x_ptr",)),
+        ("x * 2.0", ("x_ptr",)),  # a Python number takes the tensor's type
+        ("x * n", ()),  # n may be a float32, which 16-bit elements give way to
+        ("tl.where(x > 0, x, n)", ()),
+        ("x * tl.load(y_ptr)", ()),
+        ("x.to(tl.float32) * n", ("gl.float32",)),  # nothing that a kernel is passed is wider
+        ("x.to(tl.float32) + x", ()),
+        ("i.to(tl.int64) + y_ptr", ()),  # a pointer
+        ("y_ptr + i.to(tl.int64)", ()),
+        ("i.to(tl.int64) * 2", ("gl.int64",)),
+        ("i.to(tl.int64) * 0.5", ("gl.float32",)),
+        ("i.to(tl.int32) / i.to(tl.int32)", ("gl.float32",)),
+        ("x.to(tl.float16) > n", ("gl.int1",)),
+    ],
+)
+def test_element_types(expression: str, element: tuple[str, ...]) -> None:
+    """What an expression's elements are, where the source says it: empty where it does not."""
+    assert last(frame_of(f"{SETUP}result = {expression}\n"), "result").element == element

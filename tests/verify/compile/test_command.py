@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import textwrap
 from pathlib import Path
 
@@ -280,3 +281,28 @@ def test_an_interpreter_in_the_environment_is_ignored(folder: Path, monkeypatch:
     result = invoke(folder / "ported.py", "--against", folder / "pointwise.py")
     assert result.exit_code == 0, result.output
     assert "TRITON_INTERPRET" not in os.environ
+
+
+def test_the_analysis_is_held_against_triton(folder: Path) -> None:
+    result = invoke(folder / "pointwise.py", "--against-triton", "--output-format", "json")
+
+    assert result.exit_code == 0, result.output
+    types, layouts = re.findall(r"(\d+) types and (\d+) layouts were held against Triton's", result.stderr)[0]
+    assert int(types) >= 8
+    assert int(layouts) >= 3
+    assert json.loads(result.stdout)["files"][0]["findings"] == []
+
+
+def test_a_layout_that_triton_chose_otherwise_is_shown_and_no_finding() -> None:
+    """Triton counts in one element per thread; the port in as many as fill the warps."""
+    file = Path(__file__).parents[3] / "fixtures" / "histogram" / "histogram.py"
+
+    result = invoke(file, "--kernel", "bincount_kernel", "--against-triton", "--output-format", "concise")
+
+    line = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "counts = " in text)
+    found = [text for text in result.stdout.splitlines() if f":{line}:" in text]
+    assert found, result.output
+    assert found[0].startswith(f"{file}:{line}:14: TP206 bincount_kernel: counts: inferred i32 [256] BlockedLayout(")
+    assert "size_per_thread=[2]" in found[0].partition("Triton has")[0]
+    assert "size_per_thread=[1]" in found[0].partition("Triton has")[2]
+    assert result.exit_code == 0
