@@ -12,10 +12,10 @@ def mma_v2_layout(shape, num_warps, chained, follows):
         first = follows if follows else shape
         tall = first[len(first) - 2] >= first[len(first) - 1]
         return gl.NVMMADistributedLayout([2, 0], [num_warps, 1] if tall else [1, num_warps], [16, 8])
-    warps = [1, 1]
+    # As Triton: the warps halve the side with more instructions left, M of two equal ones.
+    warps, left = [1, 1], [max(m // 16, 1), max(n // 8, 1)]
     while warps[0] * warps[1] < num_warps:
-        if m // 16 // warps[0] >= n // 16 // warps[1] and warps[0] < m // 16:
-            warps[0] *= 2
-        else:
-            warps[1] *= 2
+        side = 0 if left[0] >= left[1] else 1
+        warps[side] *= 2
+        left[side] = max(left[side] // 2, 1)
     return gl.NVMMADistributedLayout([2, 0], warps, [16, 8])

@@ -143,6 +143,36 @@ def test_warps_of_a_chain_of_dots_share_one_side(
     assert (list(layout.version), list(layout.warps_per_cta)) == ([2, 0], expected)
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "warps", "expected"),
+    [
+        (16, 16, 4, [2, 2]),
+        (16, 32, 4, [1, 4]),
+        (32, 32, 4, [2, 2]),
+        (32, 64, 4, [1, 4]),
+        (64, 32, 4, [2, 2]),
+        (64, 64, 4, [2, 2]),
+        (128, 64, 4, [2, 2]),
+        (64, 128, 4, [1, 4]),
+        (128, 32, 4, [4, 1]),
+        (16, 16, 8, [4, 2]),
+        (32, 16, 8, [4, 2]),
+        (32, 32, 8, [2, 4]),
+        (128, 32, 8, [4, 2]),
+        (16, 128, 8, [1, 8]),
+        (128, 128, 8, [2, 4]),
+        (64, 256, 8, [1, 8]),
+        (256, 64, 8, [4, 2]),
+        (128, 256, 8, [2, 4]),
+    ],
+)
+def test_warps_of_a_dot_tile_it_as_triton_does(
+    emitted: ModuleType, m: int, n: int, warps: int, expected: list[int]
+) -> None:
+    """Read from the TTGIR of `tl.dot` on sm_80, with Triton 3.6.0 and 3.9.0 alike."""
+    assert list(emitted.mma_v2_layout([m, n], warps, False, None).warps_per_cta) == expected
+
+
 def test_dots_share_a_tile_that_all_of_them_can_read(emitted: ModuleType) -> None:
     first, second = (emitted.mma_v2_layout([64, n], 4, True, None) for n in (32, 64))
     blocked = emitted.coalesced([64, 64], 32, [1, 0], 4)
