@@ -10,7 +10,14 @@ from tritonport.convert.copies import copies, imports, needed, without_copied
 from tritonport.convert.follow import FollowPlan, names_in, plan
 from tritonport.convert.host_descriptors import host_descriptors
 from tritonport.convert.module import ModuleWriter
-from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
+from tritonport.convert.snippets import (
+    available,
+    merged_imports,
+    render,
+    snippet,
+    with_builtins,
+    with_dependencies,
+)
 from tritonport.source.module import Kernel, dotted
 from tritonport.source.walk import children, walk
 
@@ -218,6 +225,7 @@ def _snippet_statements(
     }
     for name in with_dependencies(_used_snippets(writer, body, followed), writer.target):
         text = render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target, writer.triton)
+        text = with_builtins(text, writer.module.binds)
         if present.get(writer.renamed_snippets.get(name, name)) == text.strip():
             continue
         parsed = cst.parse_module(text, writer.config)

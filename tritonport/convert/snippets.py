@@ -6,8 +6,9 @@ They stand in `rules/emitted/`, one to a file; a folder named after an architect
 
 from __future__ import annotations
 
+import builtins
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -78,6 +79,22 @@ def render(name: str, gluon: str, gl: str, renamed: dict[str, str], target: str,
     text = re.sub(r"^@gluon\.", f"@{gluon}.", text, flags=re.MULTILINE)
     text = re.sub(r"\bgl\.", f"{gl}.", text)
     return rename(text, renamed)
+
+
+def with_builtins(text: str, bound: Callable[[str], bool]) -> str:
+    """The source of an emitted function for a file that gives names of built-in functions a meaning of its own.
+
+    bound: whether the file binds a name. A function that runs at compile time imports Python's own into its body:
+    Triton looks for `max` and `min` by these names. Of what Triton compiles nothing changes.
+    """
+    if re.search(r"^@\w+\.jit\b", text, flags=re.MULTILINE):
+        return text
+    called = sorted(set(re.findall(r"(?<![.\w])[a-z]+(?=\()", text)))
+    names = [name for name in called if hasattr(builtins, name) and bound(name)]
+    head = re.search(r'^def .*:\n(    """[\s\S]*?"""\n)?', text, flags=re.MULTILINE)
+    if not names or head is None:
+        return text
+    return f"{text[: head.end()]}    from builtins import {', '.join(names)}\n\n{text[head.end() :]}"
 
 
 @cache

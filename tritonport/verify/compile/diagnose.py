@@ -14,11 +14,14 @@ _ABORT = re.compile(r"(?:LLVM ERROR: |Assertion [`']|Fatal Python error: |error:
 
 def _jitted(root: Any) -> Iterator[Any]:
     """Every jitted function reachable from `root` through the globals of the functions found."""
+    from triton.runtime.jit import JITFunction
+
     seen: set[int] = set()
     queue = [root]
     while queue:
         fn = queue.pop()
-        if id(fn) in seen or not hasattr(fn, "src") or not hasattr(fn, "fn"):
+        # By type and not by `hasattr`: what torch loads on demand raises other errors than AttributeError.
+        if id(fn) in seen or not isinstance(fn, JITFunction):
             continue
         seen.add(id(fn))
         yield fn
