@@ -261,6 +261,14 @@ def test_a_heuristic_may_choose_the_number_of_warps() -> None:
     assert complete(entry).constexprs == {"BLOCK": 1024}
 
 
+def test_a_heuristic_may_ask_a_tensor_for_its_shape() -> None:
+    import triton
+
+    rules = {"BLOCK": lambda args: triton.next_power_of_2(args["x_ptr"].shape[-1] // 32 * (args["n"] // 16))}
+    entry = {"fn": triton.heuristics(rules)(kernels.add), "signature": BF16_ADD}
+    assert complete(entry).constexprs == {"BLOCK": 128}
+
+
 def test_complete_honours_do_not_specialize() -> None:
     spec = complete(
         {"fn": kernels.unspecialised, "signature": {"x_ptr": "*fp32", "n": "i32"}, "constexprs": {"BLOCK": 64}}
