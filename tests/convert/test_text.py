@@ -361,3 +361,17 @@ tl.store(out_ptr + i[:, None] * BN + j[None, :], scaled(x, alpha) + scaled(w, al
     port = ported(text)
     assert port.count("def clipped") == port.count("def scaled") == 1
     assert "scaled(x, alpha) + scaled(w, alpha)[None, :]" in port
+
+
+def test_a_vector_whose_stride_is_a_size_has_no_runs() -> None:
+    """It is contiguous where the size is one, and aligned where eight divides it: never both."""
+    before = """
+rows = tl.program_id(0) * BM + tl.arange(0, BM)
+tl.store(out_ptr + rows * A, tl.load(x_ptr + rows * A))
+"""
+    after = """
+layout: gl.constexpr = coalesced([BM], 128, [0], gl.num_warps())
+rows = gl.program_id(0) * BM + gl.arange(0, BM, layout=layout)
+gl.store(out_ptr + rows * A, gl.load(x_ptr + rows * A))
+"""
+    assert body("x_ptr, out_ptr, BM: tl.constexpr, A: tl.constexpr", before) == after.strip()

@@ -136,6 +136,7 @@ def definitions(
     pointers = pointers_of(root, integers, parameters, alignment.constants)
     bits = "128"
     condition = ""
+    called: set[str] = set()
     if pointers:
         dtypes = [
             re.sub(r"^gl\.", f"{gl}.", pointer) if is_dtype(pointer) or pointer in alignment.constants else ""
@@ -144,7 +145,7 @@ def definitions(
         if len(pointers) == 1 and dtypes[0]:
             groups = {_joined(root, pointers[0]): f"{dtypes[0]}.primitive_bitwidth"}
         else:
-            used.add("element_bits")
+            called.add("element_bits")
             # A pointer that was cast has no name at the head of the kernel: its type stands for it.
             typed = [f"{gl}.pointer_type({dtype})" if dtype else p for p, dtype in zip(pointers, dtypes, strict=True)]
             factors = [_joined(root, pointer) for pointer in pointers]
@@ -154,10 +155,15 @@ def definitions(
             }
         texts = [text if factor == 1 else f"{factor} * {text}" for factor, text in groups.items()]
         bits = texts[0] if len(texts) == 1 else f"min({', '.join(texts)})"
-        unit = bits_condition(root, used)
+        unit = bits_condition(root, called)
         aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
         both = [f"({part})" if " or " in part and unit and aligned else part for part in (unit, aligned) if part]
         condition = " and ".join(both)
+        stride = re.fullmatch(r"unit\((\w+)\)", unit)
+        if stride is not None and f"{stride[1]} % 8 == 0" in aligned.split(" and "):
+            # Contiguous for a stride of one, aligned for a stride of eight: there are no runs in either.
+            bits, condition, called = "128", "", set()
+    used |= called
     lines: list[tuple[str, str]] = []
     label = name.removesuffix("layout").rstrip("_")
     prefix = f"{label}_" if label else ""
