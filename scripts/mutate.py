@@ -93,7 +93,7 @@ def main() -> int:
     ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments.fixtures)]
     earlier = json.loads(Path(arguments.reuse).read_text(encoding="utf-8"))["mutants"] if arguments.reuse else []
     arguments.equivalent = _equivalents()
-    arguments.known = {one["key"]: one for one in earlier}
+    arguments.known = {one["key"]: one for one in earlier if one["killed_by"] or one["how"] in (SAME_CODE, UNUSED)}
     outcomes: list[Outcome] = []
     unusable = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -124,7 +124,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="leave T1 out")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for the mutants of one port")
-    parser.add_argument("--reuse", metavar="FILE.json", help="an earlier --out: T2 of what is in it is not run again")
+    parser.add_argument("--reuse", metavar="FILE.json", help="an earlier --out: what is killed in it is not run again")
     parser.add_argument("--out", help="write every mutant as JSON")
     parser.add_argument("--table", help="write the table as Markdown")
     return parser.parse_args()
