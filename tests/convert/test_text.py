@@ -282,7 +282,7 @@ def test_a_combine_function_only_changes_its_decorator() -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        ("tl.dot_scaled(n, n, 'e4m3', n, n, 'e4m3')", "TP101"),
+        ("tl.arange(0, 8).sort()", "TP101"),
         ("missing(n)", "TP102"),
         ("tl.load(out_ptr, masks=n)", "TP103"),
     ],
@@ -293,7 +293,7 @@ def test_what_is_left_names_the_call(call: str, code: str) -> None:
     (found,) = conversion.diagnostics
     assert conversion.text == text and conversion.kernels[0].status == "left"
     assert (found.code, found.line) == (code, 7)
-    assert call.split("(")[0] in found.message or found.code == "TP103"
+    assert call.split("(")[0] in found.message or found.code == "TP103" or "the method .sort" in found.message
 
 
 ROWS = """

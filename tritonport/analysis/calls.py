@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 import tritonport.analysis.dots
-import tritonport.analysis.rearrangements  # noqa: F401  registers the operations
+import tritonport.analysis.rearrangements
+import tritonport.analysis.scaled_dots  # noqa: F401  registers the operations
 from tritonport.analysis import dims, strides
 from tritonport.analysis.descriptors import Descriptors, call_method, is_descriptor
 from tritonport.analysis.frame import Environment, Frame

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "F32_PRECISION"
 """Names the module-level constant that holds TRITON_F32_DEFAULT in the output."""
-PRECISIONS = ("tf32", "tf32x3", "ieee")
+PRECISIONS = ("tf32", "tf32x3", "bf16x3", "bf16x6", "ieee")
 
 
 def precision_of(call: Call) -> str:
@@ -49,8 +49,9 @@ def dot(interpreter: Expressions, call: Call) -> Value:
     left, right = call.arguments["input"], call.arguments["other"]
     if not left[1].is_tensor or not right[1].is_tensor or left[1].rank != right[1].rank or left[1].rank not in (2, 3):
         raise Refusal("TP203", "tl.dot of something else than two tiles", call.node)
-    if call.value("max_num_imprecise_acc") is not None:
-        raise Refusal("TP103", "max_num_imprecise_acc= of tl.dot is not converted by this version", call.node)
+    limit = call.value("max_num_imprecise_acc")
+    if limit is not None and not isinstance(limit.known, int):
+        raise Refusal("TP201", "max_num_imprecise_acc= of tl.dot is not a number in this file", call.node)
     element = left[1].element or right[1].element
     if not element:
         raise Refusal("TP201", "the element type of tl.dot's operands is not known from this file", call.node)

@@ -17,8 +17,9 @@ from tritonport.analysis.dims import canonical
 from tritonport.analysis.expressions import AUGMENTED, BINARY
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.convert.accumulators import Accumulator, AccumulatorWriter, Loop
 from tritonport.convert.alignment import Alignment
-from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
@@ -42,7 +43,7 @@ LINE = 120
 _BINARY_OF = {name: operator for operator, name in BINARY.items()}
 
 
-class FunctionWriter(ExpressionWriter):
+class FunctionWriter(AccumulatorWriter):
     """Writes a kernel (one frame) or a helper (one frame per call that reaches it)."""
 
     def __init__(self, module: ModuleWriter, kernel: Kernel, frames: list[Frame]) -> None:
@@ -64,6 +65,8 @@ class FunctionWriter(ExpressionWriter):
         self.branches: list[cst.BaseSuite] = []
         self.staged: set[cst.CSTNode] = set()
         self.shared = {} if self.is_entry else shared_arguments(frames)
+        self.held: list[Accumulator] = []
+        self.in_place = None
         self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
 
     # -- the function
@@ -242,6 +245,7 @@ class FunctionWriter(ExpressionWriter):
                     self.alignment,
                     self.layouts,
                     self.module.triton,
+                    self.uses_tensor_memory,
                 )
             else:
                 found = [(name, made_text(root, self.layouts, self.module.gl, self.module.snippets))]
@@ -410,17 +414,24 @@ class FunctionWriter(ExpressionWriter):
                 self.changed = True
             return node.with_changes(value=web.copy(want))
         bound = web.bound
+        written: cst.BaseExpression = node
+        accumulator = self.memory_of(web)
+        summed = self.added_to(node, web)
+        if summed is not None:
+            return summed
+        if accumulator is not None:
+            written = self.loaded(accumulator)
         if want is None or all(
             wanted is None or have is None or normal(wanted) == normal(have)
             for wanted, have in zip(want, bound, strict=True)
         ):
-            return node
+            return written
         if self._can_hoist(definitions):
             if web.ask(want):
                 self.changed = True
                 self.layout_text(want)
             return node.with_changes(value=web.copy(want))
-        return self.coerce(node, bound, want)
+        return self.coerce(written, bound, want)
 
     def staged_operand(
         self, node: cst.BaseExpression, index: int, focus: Want, precision: str = ""
@@ -544,14 +555,27 @@ class FunctionWriter(ExpressionWriter):
             return _lines(line, [small for part in parts for small in part])
         if isinstance(line, cst.If):
             return [self._if(line)]
-        if isinstance(line, cst.For):
-            return [self._for(line)]
-        if isinstance(line, cst.While):
-            self.depth += 1
-            written = line.with_changes(test=self.emit(line.test), body=self._block(line.body))
-            self.depth -= 1
-            return [written]
+        if isinstance(line, (cst.For, cst.While)):
+            return self._loop(line)
         return [line]
+
+    def _loop(self, line: Loop) -> list[cst.BaseStatement]:
+        """A loop, and around it what brings the sums of its dots to tensor memory and back."""
+        sums = self.sums(line)
+        before: list[cst.BaseStatement] = [self.before_loop(name, accumulator) for name, accumulator in sums]
+        outside, self.held = self.held, [*self.held, *(accumulator for _, accumulator in sums)]
+        written = self._for(line) if isinstance(line, cst.For) else self._while(line)
+        self.held = outside
+        if before:
+            before[0] = before[0].with_changes(leading_lines=written.leading_lines)
+            written = written.with_changes(leading_lines=[])
+        return [*before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
+
+    def _while(self, line: cst.While) -> cst.While:
+        self.depth += 1
+        written = line.with_changes(test=self.emit(line.test), body=self._block(line.body))
+        self.depth -= 1
+        return written
 
     def _if(self, line: cst.If) -> cst.If:
         orelse = line.orelse
@@ -616,7 +640,9 @@ class FunctionWriter(ExpressionWriter):
                 return [small.with_changes(value=self._valued(small.value, target))]
             written: list[cst.BaseSmallStatement] = []
             for want, name in self._copies(target):
-                value = self.emit(small.value, want)
+                with self.adding(small, web) as adds:
+                    value = self.emit(small.value, want)
+                value = value if adds else self.stored(web, value)
                 targets = [*small.targets[:-1], small.targets[-1].with_changes(target=target.with_changes(value=name))]
                 written.append(small.with_changes(targets=targets, value=value))
             return written + self._conversions(target, web)
@@ -655,8 +681,12 @@ class FunctionWriter(ExpressionWriter):
         if web is None or not web.is_tensor:
             return [(None, target.value)]
         if web.expensive:
-            return [(web.bound, target.value)]
+            accumulator = self.memory_of(web)
+            return [(web.bound, target.value if accumulator is None else accumulator.memory)]
         return [(want, name) for want, name in web.copies.values()]
+
+    def memory_name(self, name: str) -> str:
+        return self.names.fresh(f"{name}_tmem") if self.final else f"{name}_tmem"
 
     def _conversions(self, target: cst.Name, web: Web, at_head: bool = False) -> list[cst.BaseSmallStatement]:
         """Copies of an expensive variable that are made where it is: in other layouts, in shared memory for dots."""
@@ -753,7 +783,8 @@ class FunctionWriter(ExpressionWriter):
             if isinstance(small.operator, cst.AddAssign):
                 from tritonport.convert.recipes.dot import added_dot
 
-                combined_dot = added_dot(self, values, target, small.value, focus)
+                with self.adding(small, web):
+                    combined_dot = added_dot(self, values, target, small.value, focus)
                 if combined_dot is not None:
                     written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], combined_dot))
                     continue
@@ -772,7 +803,7 @@ class FunctionWriter(ExpressionWriter):
                 continue
             operator = _BINARY_OF[AUGMENTED[type(small.operator)]]
             combined: cst.BaseExpression = cst.BinaryOperation(left, operator(), _operand(right))
-            combined = self.coerce(combined, result, want)
+            combined = self.stored(web, self.coerce(combined, result, want))
             written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], combined))
         return written + self._conversions(target, web)
 

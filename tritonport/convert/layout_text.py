@@ -89,7 +89,7 @@ def _joined(root: Root, pointer: str) -> int:
 
 
 def _dot_layout(
-    root: Root, dot: Dot, shape: str, integers: set[str], parameters: set[str], gl: str, used: set[str]
+    root: Root, dot: Dot, shape: str, integers: set[str], parameters: set[str], gl: str, used: set[str], rows: bool
 ) -> str:
     used.add("mma_layout")
     typed = [text for text in dot.element if text not in parameters]
@@ -102,6 +102,8 @@ def _dot_layout(
         used.add("F32_PRECISION")
     chain = ", chained=True" if root.chained else ""
     chain += f", follows=[{_sizes(root.follows)}]" if root.follows else ""
+    if rows and root.rowwise:
+        chain += ", rowwise=True"
     return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chain})"
 
 
@@ -117,16 +119,18 @@ def definitions(
     alignment: Alignment,
     known: dict[Term, str],
     triton: str,
+    rows: bool = False,
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
-    What depends on run-time strides, or makes the line longer than `width`, has a line of its own.
+    What depends on run-time strides, or makes the line longer than `width`, has a line of its own. `rows`: the layout
+    of a dot depends on whether its rows are reduced.
     """
     shape = _sizes(root.shape)
     if root.pinned is not None:
         return [(name, re.sub(r"\bgl\.", f"{gl}.", root.pinned.text))]
     if root.dot is not None:
-        return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used))]
+        return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used, rows))]
     used.add("coalesced")
     order = order_text(root, used, triton)
     if root.wide is not None:

@@ -16,7 +16,10 @@ from tritonport.rules_data import load_api, rules_dir
 
 
 def family(target: str) -> str:
-    """The folder of an architecture: Hopper has its own tensor core instructions, the others here share mma.sync."""
+    """The folder of an architecture: Hopper and the Blackwell of data centers have tensor core instructions of their
+    own, the others here share mma.sync."""
+    if target.startswith("sm_10"):
+        return "sm_100"
     return "sm_90" if target.startswith("sm_90") else "sm_80"
 
 

@@ -184,6 +184,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
     recompute(edges)
+    _mark_rowwise(values)
     for value in values:
         root = resolve(value.focus) if value.focus is not None else None
         if isinstance(root, Root):
@@ -335,6 +336,15 @@ def _mark_loose(values: list[Value]) -> None:
 def _is_unary(value: Value) -> bool:
     """Whether an elementwise operation has one tile among its operands, so that it works in any layout."""
     return value.arithmetic and value.op != "phi" and sum(operand.value.is_tensor for operand in value.operands) == 1
+
+
+def _mark_rowwise(values: list[Value]) -> None:
+    """Results of dots whose rows are reduced: a row of such a tile should not be in two warps."""
+    for value in values:
+        if value.op == "reduce" and value.focus is not None:
+            root = resolve(value.focus)
+            if isinstance(root, Root) and root.dot is not None and value.result_axis == root.rank - 1:
+                root.rowwise = True
 
 
 def merge_equal(roots: list[Root]) -> None:

@@ -30,6 +30,7 @@ class Root:
     `single`: it must not be one either, because an element that several warps hold would be read by each of them.
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
     `pinned`: it is not chosen but given.
+    `rowwise`: the result of a dot whose rows are reduced.
     """
 
     rank: int
@@ -39,6 +40,7 @@ class Root:
     dot: Dot | None = None
     chained: bool = False
     follows: tuple[Dim | None, ...] = ()
+    rowwise: bool = False
     bound: Term | None = None
     whole: bool = False
     single: bool = False

@@ -4,6 +4,7 @@ def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=Non
 
     The warps of a warpgroup instruction tile M while it lasts, all of it in a chain of dots.
     """
+    dtype = part_type(dtype, precision)
     if wgmma_fits(shape, k, dtype, num_warps, precision):
         m, n = shape
         warps = [num_warps, 1] if chained else [4, 1]

@@ -8,13 +8,17 @@ import libcst as cst
 
 from tritonport.analysis.dots import DEFAULT
 from tritonport.analysis.signatures import bind
-from tritonport.analysis.values import Value
+from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import plain, receiver_of
+from tritonport.convert.recipes.arguments import keyword, plain, receiver_of
 from tritonport.convert.recipes.descriptor import shared_operand
+from tritonport.convert.snippets import family
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import same
+
+_SCALED = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
+_SCALED_FLAGS = ("fast_math", "lhs_k_pack", "rhs_k_pack")
 
 
 @recipe("dot")
@@ -32,6 +36,30 @@ def dot(
     return written_dot(writer, bound, values, focus, accumulator)
 
 
+@recipe("dot_scaled")
+def dot_scaled(
+    writer: ExpressionWriter, node: cst.Call, values: Sequence[Value | None], focus: Want | None
+) -> cst.BaseExpression | None:
+    """`dot_scaled(a, a_scale, "e2m1", b, b_scale, "e4m3", acc)`, or `dot_scaled_new(..., layout)` without `acc`."""
+    if focus is None:
+        return None
+    bound, _ = bind("tl.dot_scaled", node.args, receiver_of(writer, node), node)
+    acc = bound.get("acc")
+    given = writer.first(acc) if acc is not None else None
+    arguments = [plain(writer.argument(bound[name], values, focus)) for name in _SCALED]
+    if acc is not None and given is not None and given.is_tensor:
+        function, last = "dot_scaled", writer.operand(acc, values, focus)
+    else:
+        function, last = "dot_scaled_new", cst.parse_expression(writer.layout_text(focus))
+    arguments.append(plain(last))
+    arguments += [keyword(name, writer.emit(bound[name])) for name in _SCALED_FLAGS if name in bound]
+    value = next(found for found in values if found is not None)
+    if value.dot is not None and "scaled_type" in "".join(value.dot.element):
+        writer.module.snippets.add("scaled_type")
+    call = writer.module.snippet_call(function, arguments)
+    return call.with_changes(args=writer.module.separated(call.args))
+
+
 def added_dot(
     writer: ExpressionWriter,
     addition: Sequence[Value | None],
@@ -43,22 +71,72 @@ def added_dot(
 
     None where the addition is something else: another type, an accumulator already given, no dot.
     """
-    if focus is None or not isinstance(call, cst.Call) or "dot" not in writer.operations(call):
+    if focus is None or not isinstance(call, cst.Call) or not _adds(writer, addition, accumulator, call):
         return None
+    values = writer.values(call)
+    bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
+    dot_focus = writer.focus(values, None)
+    summed = writer.operand(accumulator, addition, focus)
+    return written_dot(writer, bound, values, dot_focus, summed, added=True)
+
+
+def _is_wide(element: Sequence[str]) -> bool:
+    """Whether operands are known not to be fp8."""
+    return any(text.startswith(("gl.float16", "gl.bfloat", "gl.float32", "gl.float64", "gl.int")) for text in element)
+
+
+def _adds(
+    writer: ExpressionWriter,
+    addition: Sequence[Value | None],
+    accumulator: cst.BaseExpression,
+    call: cst.BaseExpression,
+) -> bool:
+    """Whether Triton's compiler makes the addition part of the dot."""
+    if not isinstance(call, cst.Call) or "dot" not in writer.operations(call):
+        return False
     values = writer.values(call)
     value = next((found for found in values if found is not None), None)
     held = writer.first(accumulator)
     if value is None or held is None or not held.is_tensor or held.rank != value.rank or held.element != value.element:
-        return None
+        return False
     bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
-    if bound.get("acc") is not None or any(
-        found is not None
-        and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
-        for found, result in zip(values, addition, strict=True)
-    ):
+    return (
+        bound.get("acc") is None
+        and not _limit(writer, bound)
+        and not any(
+            found is not None
+            and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
+            for found, result in zip(values, addition, strict=True)
+        )
+    )
+
+
+def _limit(writer: ExpressionWriter, bound: dict[str, cst.BaseExpression]) -> int | None:
+    """`max_num_imprecise_acc`, where the call has it."""
+    given = bound.get("max_num_imprecise_acc")
+    value = writer.first(given) if given is not None else None
+    return value.known if value is not None and isinstance(value.known, int) else None
+
+
+def accumulated(writer: ExpressionWriter, binding: cst.Assign | cst.AugAssign) -> cst.BaseExpression | None:
+    """What an assignment adds a dot to: `acc` of `acc = tl.dot(a, b, acc)`, `acc = acc + tl.dot(a, b)`, `acc += ...`.
+
+    None where it does something else.
+    """
+    value = binding.value
+    if isinstance(binding, cst.AugAssign):
+        adds = isinstance(binding.operator, cst.AddAssign)
+        return binding.target if adds and _adds(writer, writer.values(binding), binding.target, value) else None
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        sides = ((value.left, value.right), (value.right, value.left))
+        return next((acc for acc, call in sides if _adds(writer, writer.values(value), acc, call)), None)
+    found = {"dot", "dot_scaled"} & writer.operations(value) if isinstance(value, cst.Call) else set()
+    if not isinstance(value, cst.Call) or not found:
         return None
-    dot_focus = writer.focus(values, None)
-    return written_dot(writer, bound, values, dot_focus, writer.operand(accumulator, addition, focus))
+    bound, _ = bind(f"tl.{found.pop()}", value.args, receiver_of(writer, value), value)
+    acc = bound.get("acc")
+    given = writer.first(acc) if acc is not None else None
+    return acc if given is not None and given.is_tensor else None
 
 
 def written_dot(
@@ -67,13 +145,17 @@ def written_dot(
     values: Sequence[Value | None],
     focus: Want,
     accumulator: cst.BaseExpression | None,
+    added: bool = False,
 ) -> cst.BaseExpression:
-    """`dot(a, b, acc)`, or `dot_new(a, b, layout)` where the dot starts from nothing."""
+    """`dot(a, b, acc)`, or `dot_new(a, b, layout)` where the dot starts from nothing.
+
+    `added`: the original adds the dot to `acc`, which is not always what it does inside the instruction.
+    """
     value = next(found for found in values if found is not None)
     assert value.dot is not None
     default = value.dot.precision == DEFAULT
-    # Three dots of tf32 take their operands apart, in registers.
-    may_stage = value.dot.precision != '"tf32x3"'
+    # Several dots take their operands apart, in registers.
+    may_stage = value.dot.precision not in ('"tf32x3"', '"bf16x3"', '"bf16x6"')
     operands = []
     for index, name in enumerate(("input", "other")):
         staged = shared_operand(writer, bound[name])
@@ -82,14 +164,25 @@ def written_dot(
         operands.append(plain(staged or writer.operand(bound[name], values, focus)))
     a, b = operands
     precision = plain(cst.parse_expression(value.dot.precision))
+    limit = _limit(writer, bound)
+    if limit == 0 and family(writer.module.target) == "sm_90":
+        raise Refusal("TP103", "max_num_imprecise_acc=0 of tl.dot has no counterpart on sm_90", bound["input"])
     if accumulator is not None:
-        if default:
+        if limit:
+            if default:
+                writer.module.snippets.add(DEFAULT)
+            arguments = [a, b, plain(accumulator), precision, plain(cst.Name("True")), plain(cst.Integer(str(limit)))]
+            call = writer.module.snippet_call("dot_limited", arguments)
+        elif added and family(writer.module.target) == "sm_90" and not _is_wide(value.dot.element):
+            named = [] if default else [precision]
+            call = writer.module.snippet_call("dot_added", [a, b, plain(accumulator), *named])
+        elif default:
             call = writer.module.snippet_call("dot", [a, b, plain(accumulator)])
         else:
             call = writer.module.snippet_call("dot_as", [a, b, plain(accumulator), precision, plain(cst.Name("True"))])
         return call.with_changes(args=writer.module.separated(call.args))
     layout = plain(cst.parse_expression(writer.layout_text(focus)))
-    if default and "out_dtype" not in bound:
+    if default and "out_dtype" not in bound and not limit:
         call = writer.module.snippet_call("dot_new", [a, b, layout])
     else:
         if default:
@@ -99,5 +192,7 @@ def written_dot(
             if "out_dtype" in bound
             else cst.parse_expression(f"{writer.module.gl}.float32")
         )
-        call = writer.module.snippet_call("dot_new_as", [a, b, layout, precision, plain(dtype)])
+        named = [plain(cst.Integer(str(limit)))] if limit else []
+        function = "dot_new_limited" if limit else "dot_new_as"
+        call = writer.module.snippet_call(function, [a, b, layout, precision, plain(dtype), *named])
     return call.with_changes(args=writer.module.separated(call.args))

@@ -16,13 +16,14 @@ from tritonport.verify.emulate.libdevice import call_libdevice
 from tritonport.verify.emulate.memory import GlobalMemory, MemoryOps
 from tritonport.verify.emulate.ptx import AsmResult, run_inline_asm
 from tritonport.verify.emulate.regions import RegionOps
+from tritonport.verify.emulate.scaled_dots import ScaledDotOps
 from tritonport.verify.emulate.shapes import ShapeOps
 from tritonport.verify.emulate.values import BlockType, Value, layout_of, shape_of, storage
 
 _EMITTERS = ("create_", "get_", "to_", "is_")
 
 
-class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ShapeOps):
+class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ScaledDotOps, ShapeOps):
     """Stands in for ``ir.builder``.
 
     ``options`` are the launch options of the target's backend. One builder serves every program of a launch;

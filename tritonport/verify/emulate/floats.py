@@ -150,6 +150,13 @@ def truncate_tf32(values: Array) -> Array:
     return np.where(finite, bits & np.uint32(0xFFFFE000), bits).view(np.float32)
 
 
+def nearest_tf32(values: Array) -> Array:
+    """fp32 rounded to 10 mantissa bits, ties away from zero (PTX ISA, `cvt.rna.tf32.f32`)."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
+    return np.where(special, bits, (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
 def round_tf32(values: Array) -> Array:
     """fp32 rounded to nearest even at 10 mantissa bits, as a TMA load with tf32 rounding does."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)

@@ -62,15 +62,15 @@ class LayoutInference:
         builder.set_insertion_point_to_start(function.add_entry_block())
 
     def result_of(self, operation: str, layout: Any, shape: tuple[int, ...], argument: Any = None) -> Any:
-        """The layout of the (first) result of "reshape", "trans", "join" or "split" of a tensor of ``shape``."""
+        """The layout of the (first) result of "reshape", "trans", "join", "unpack" or "split" of a tensor."""
         key = (operation, repr(layout), shape, repr(argument))
         if key not in self._known:
             self._known[key] = self._infer(operation, layout, shape, argument)
         return self._known[key]
 
-    def _value(self, layout: Any, shape: tuple[int, ...]) -> Any:
-        """A value of an fp32 tensor type."""
-        ty = gl.distributed_type(gl.float32, list(shape), layout).to_ir(self._builder)
+    def _value(self, layout: Any, shape: tuple[int, ...], element: Any = gl.float32) -> Any:
+        """A value of a tensor type."""
+        ty = gl.distributed_type(element, list(shape), layout).to_ir(self._builder)
         return self._builder.create_poison(ty)
 
     def _infer(self, operation: str, layout: Any, shape: tuple[int, ...], argument: Any) -> Any:
@@ -81,6 +81,8 @@ class LayoutInference:
                 result = builder.create_reshape(value, list(argument), False)
             elif operation == "trans":
                 result = builder.create_trans(value, list(argument))
+            elif operation == "unpack":
+                result = builder.create_fp4_to_fp(self._value(layout, shape, gl.uint8), builder.get_bf16_ty(), argument)
             elif operation == "join":
                 result = builder.create_join(value, value)
             else:
@@ -287,6 +289,9 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
     def joined_layout(self, operand: Value) -> Any:
         return self._inferred("join", operand, None)
 
+    def unpacked_layout(self, operand: Value, axis: int) -> Any:
+        return self._inferred("unpack", operand, axis)
+
     def halved_layout(self, operand: Value) -> Any:
         result = self._inferred("split", operand, None)
         if result is not operand.layout and not self.inference.holds_pairs(operand.layout, operand.data.shape):
@@ -295,7 +300,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
             )
         return result
 
-    def _inferred(self, operation: str, operand: Value, argument: list[int] | None) -> Any:
+    def _inferred(self, operation: str, operand: Value, argument: list[int] | int | None) -> Any:
         layout = operand.layout
         if layout is None or isinstance(layout, layout_types.AutoLayout | layout_types.CoalescedLayout):
             return layout

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tritonport.verify.emulate.errors import Unsupported
-from tritonport.verify.emulate.floats import from_float, fused_multiply_add, to_float
+from tritonport.verify.emulate.floats import from_float, fused_multiply_add, nearest_tf32, to_float
 from tritonport.verify.emulate.values import Array, Value, layout_of, signed, storage, unsigned
 
 _INSTRUCTION = re.compile(r"\s*\{?\s*([a-z][a-z0-9_.:]*)\s+\$0\s*((?:,\s*\$\d+\s*)+);?\s*\}?\s*")
@@ -69,7 +69,9 @@ def run_inline_asm(asm: str, arguments: Sequence[Value], ir_types: Sequence[Any]
     dtypes = {arguments[index].dtype for index in order} | {out}
     widths = {storage(dtype).itemsize for dtype in dtypes}
     try:
-        if kind in _TYPES and {dtype.name for dtype in dtypes} == {_TYPES[kind]} and set(modifiers[:-1]) <= _ROUNDING:
+        if match[1] == "cvt.rna.tf32.f32" and {dtype.name for dtype in dtypes} == {"fp32"}:
+            data = nearest_tf32(*operands)
+        elif kind in _TYPES and {dtype.name for dtype in dtypes} == {_TYPES[kind]} and set(modifiers[:-1]) <= _ROUNDING:
             data = _floating(opcode, set(modifiers), out, operands)
         elif kind in ("b32", "b64", "s32", "u32", "s64", "u64") and widths == {int(kind[1:]) // 8}:
             if not all(dtype.is_int() for dtype in dtypes):

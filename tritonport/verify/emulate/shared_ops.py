@@ -24,6 +24,13 @@ from tritonport.verify.emulate.shared import (
 from tritonport.verify.emulate.values import Value, storage
 
 
+def _same_type(left: Any, right: Any) -> bool:
+    """Whether the IR has one type for two: its integers know no signs."""
+    if left.is_int() and right.is_int():
+        return bool(left.primitive_bitwidth == right.primitive_bitwidth)
+    return bool(left == right)
+
+
 class SharedOps:
     """Shared memory of the program that runs."""
 
@@ -123,7 +130,7 @@ class SharedOps:
         self.store_elements(memory, value, "the store")
 
     def store_elements(self, memory: Memory, value: Value, what: str) -> None:
-        if value.dtype != memory.dtype:
+        if not _same_type(value.dtype, memory.dtype):
             raise Fault(f"a value of type {value.dtype} is stored to {memory.name}, which holds {memory.dtype}")
         if value.data.shape != memory.data.shape:
             raise Fault(

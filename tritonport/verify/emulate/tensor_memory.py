@@ -12,11 +12,12 @@ from triton._C.libtriton import ir
 from tritonport.verify.emulate.agents import Partition
 from tritonport.verify.emulate.barriers import Barrier, is_true
 from tritonport.verify.emulate.errors import Fault, Unsupported
+from tritonport.verify.emulate.scaled_dots import scaled_numbers
 from tritonport.verify.emulate.scheduler import Scheduler
 from tritonport.verify.emulate.shapes import accumulate, matrix_product
 from tritonport.verify.emulate.shared import IN_ORDER, Memory, MemoryType, check_written
 from tritonport.verify.emulate.tensor_cores import as_value, check_product
-from tritonport.verify.emulate.values import Value
+from tritonport.verify.emulate.values import Array, Value
 
 _QUEUE = "tcgen05"
 _PACKED = {
@@ -109,11 +110,30 @@ class TensorMemoryOps:
         for signal, wanted in zip(signals, predicates, strict=True):
             self.create_tcgen05_commit(signal, wanted)
 
+    def create_tcgen05_mma_scaled(
+        self, a: Memory, b: Memory, acc: Memory, a_scale: Memory, b_scale: Memory, a_type: Any, b_type: Any,
+        use_acc: Value, predicate: Value, signals: list[Memory], predicates: list[Value], *_: object,
+    ) -> None:  # fmt: skip
+        if not is_true(predicate):
+            return
+        self._issue("the tcgen05_mma_scaled", [a, b, a_scale, b_scale], acc, is_true(use_acc))
+        rows, columns = acc.data.shape
+        left = scaled_numbers(as_value(a), a_type, as_value(a_scale), 0, rows)
+        right = scaled_numbers(as_value(b), b_type, as_value(b_scale), 1, columns)
+        self._add(np.matmul(left, right), acc, is_true(use_acc))
+        for signal, wanted in zip(signals, predicates, strict=True):
+            self.create_tcgen05_commit(signal, wanted)
+
     def _multiply(self, a: Memory, b: Memory, acc: Memory, use_acc: bool) -> None:
-        what = "the tcgen05_mma"
+        self._issue("the tcgen05_mma", [a, b], acc, use_acc)
+        check_product(a, b, Value(acc.data, acc.dtype))
+        self._add(matrix_product(as_value(a), as_value(b), self.default_precision), acc, use_acc)
+
+    def _issue(self, what: str, operands: list[Memory], acc: Memory, use_acc: bool) -> None:
+        """Start to read operands and to change the accumulator."""
         self.scheduler.pause()
         event = self.partition.queue(_QUEUE).start()
-        for operand in (a, b):
+        for operand in operands:
             if operand.buffer.kind == "shared memory":
                 self.check_visible(operand, what)
             self.access(operand, what, writes=False, event=event, finish=IN_ORDER)
@@ -121,8 +141,8 @@ class TensorMemoryOps:
         self.access(acc, what, writes=True, event=event, finish=IN_ORDER)
         if use_acc:
             check_written(acc, what)
-        check_product(a, b, Value(acc.data, acc.dtype))
-        product = matrix_product(as_value(a), as_value(b), self.default_precision)
+
+    def _add(self, product: Array, acc: Memory, use_acc: bool) -> None:
         start = Value(acc.data.copy(), acc.dtype) if use_acc else None
         acc.data[...] = accumulate(product, start, acc.dtype, None).data
         acc.written[...] = True

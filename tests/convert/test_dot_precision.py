@@ -1,0 +1,139 @@
+"""Precision of dots: the instructions of the original, no more and no fewer, and the environment's default."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from tests.convert import precision_kernels
+from tests.convert.kernels import HEAD, VERSION, convert, module_of
+from tritonport.verify.compile import Resources, compile_kernel
+from tritonport.verify.emulate import emulated
+
+SOURCE = Path(precision_kernels.__file__).read_text()
+TARGETS = ("sm_80", "sm_90", "sm_100")
+PRECISIONS = ("tf32", "tf32x3", "bf16x3", "bf16x6", "ieee")
+# Relative to products near 1, summed over 32: what is lost by bits that no part of an operand has.
+BOUNDS = dict(tf32=2**-4, tf32x3=2**-14, bf16x3=2**-9, bf16x6=2**-14, ieee=2**-14)
+ATTRIBUTES = {(index,): [["tt.divisibility", 16]] for index in range(3)}
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ModuleType]:
+    conversion = convert(SOURCE, VERSION, target=request.param)
+    assert conversion.diagnostics == ()
+    return request.param, module_of(conversion.text, tmp_path_factory.mktemp("port"), "precision_port")
+
+
+def compiled(module: ModuleType, name: str, kind: str, target: str, **constants: object) -> Resources:
+    signature = dict(a_ptr=f"*{kind}", b_ptr=f"*{kind}", c_ptr="*fp32", n="i32")
+    kernel = getattr(module, name)
+    constants |= {flag: True for flag in kernel.arg_names if flag.endswith("ALIGNED")}
+    signature |= dict.fromkeys(constants, "constexpr")
+    return compile_kernel(dict(fn=kernel, signature=signature, attrs=ATTRIBUTES, constexprs=constants), target)
+
+
+def both(port: tuple[str, ModuleType], name: str, kind: str, **constants: object) -> tuple[Resources, Resources]:
+    target, module = port
+    return compiled(precision_kernels, name, kind, target, **constants), compiled(
+        module, name, kind, target, **constants
+    )
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_as_many_instructions_of_each_kind(port: tuple[str, ModuleType], precision: str) -> None:
+    original, ported = both(port, "precise", "fp32", PRECISION=precision)
+    assert ported.mma == original.mma
+    assert ("tf32" in str(ported.mma)) == precision.startswith("tf32")
+    # The kind that Blackwell has for bfloat16 is the one for float16.
+    assert ("f16" in str(ported.mma)) == precision.startswith("bf16")
+
+
+def test_sums_of_several_dots_in_a_loop(port: tuple[str, ModuleType]) -> None:
+    original, ported = both(port, "split_in_a_loop", "fp32")
+    assert ported.mma == original.mma
+
+
+@pytest.mark.parametrize("default", PRECISIONS)
+def test_the_default_of_the_environment(default: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_F32_DEFAULT", default)
+    for target in TARGETS:
+        module = module_of(convert(SOURCE, VERSION, target=target).text, tmp_path, "default_port")
+        original = compiled(precision_kernels, "unspecified", "fp32", target)
+        assert compiled(module, "unspecified", "fp32", target).mma == original.mma
+        assert compiled(module, "precise", "fp32", target, PRECISION="ieee").mma == {}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_error_is_that_of_the_precision(port: tuple[str, ModuleType], precision: str) -> None:
+    target, module = port
+    g = torch.Generator().manual_seed(0)
+    a, b, c = (torch.rand(size, generator=g) for size in ((64, 32), (32, 64), (64, 64)))
+    expected = a.double() @ b.double() + c.double()
+    with emulated(target=target):
+        module.precise[(1,)](
+            a,
+            b,
+            c,
+            1,
+            PRECISION=precision,
+            **{flag: True for flag in module.precise.arg_names if flag.endswith("ALIGNED")},
+        )
+    error = (c.double() - expected).abs().max().item()
+    assert error < BOUNDS[precision]
+    assert precision not in ("tf32", "bf16x3") or error > BOUNDS[precision] / 2**7
+
+
+@pytest.mark.parametrize("kind", ["fp8e4nv", "fp8e5", "fp16"])
+@pytest.mark.parametrize("name", ["added", "accumulated", "limited", "limited_and_added"])
+def test_additions_are_where_triton_has_them(port: tuple[str, ModuleType], name: str, kind: str) -> None:
+    if port[0] == "sm_80" and kind == "fp8e4nv":
+        pytest.skip("the target has no such type")
+    original, ported = both(port, name, kind)
+    assert list(ported.mma) == list(original.mma)
+    additions = [
+        len(re.findall(r"\badd(?:\.rn)?\.f32(?:x2)?\b", resource.ptx or "")) for resource in (original, ported)
+    ]
+    if port[0] == "sm_100":
+        # The first iteration, which need not add, has a loop body of its own in Triton's code.
+        assert (additions[0] > 0) == (additions[1] > 0) == (name == "limited_and_added")
+    else:
+        assert ported.mma == original.mma
+        assert additions[0] == additions[1]
+    if port[0] == "sm_90" and kind.startswith("fp8"):
+        assert (additions[1] > 0) == (name != "accumulated")
+
+
+def test_sums_in_half_precision(port: tuple[str, ModuleType]) -> None:
+    original, ported = both(port, "half", "fp16")
+    assert list(ported.mma) == list(original.mma)
+    target, module = port
+    g = torch.Generator().manual_seed(0)
+    a, b = (torch.randint(-2, 3, (128, 64), generator=g).half() for _ in range(2))
+    results = []
+    for where in (precision_kernels, module):
+        c = torch.full((64, 64), torch.nan)
+        kernel = where.half
+        with emulated(target=target):
+            kernel[(1,)](a, b, c, 2, **{flag: True for flag in kernel.arg_names if flag.endswith("ALIGNED")})
+        results.append(c)
+    assert torch.equal(*results) and not results[0].isnan().any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target", "code", "message"),
+    [
+        ("input_precision='tf64'", "sm_90", "TP103", "input_precision='tf64' of tl.dot is not converted"),
+        ("max_num_imprecise_acc=n", "sm_90", "TP201", "max_num_imprecise_acc= of tl.dot is not a number"),
+        ("max_num_imprecise_acc=0", "sm_90", "TP103", "max_num_imprecise_acc=0 of tl.dot has no counterpart on sm_90"),
+    ],
+)
+def test_what_is_refused(arguments: str, target: str, code: str, message: str) -> None:
+    body = (
+        "    o = tl.arange(0, 64)\n    x = tl.load(x_ptr + o[:, None] * 64 + o[None, :])\n"
+        f"    tl.store(x_ptr + o[:, None] * 64 + o[None, :], tl.dot(x, x, {arguments}))\n"
+    )
+    (found,) = convert(f"{HEAD}def kernel(x_ptr, n):\n{body}", VERSION, target=target).diagnostics
+    assert (found.code, message in found.message) == (code, True)
