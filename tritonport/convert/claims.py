@@ -13,7 +13,7 @@ from tritonport.convert.layout_text import definitions, made_text, named_parts, 
 from tritonport.convert.module import Analysed, ModuleWriter
 from tritonport.convert.names import Names
 from tritonport.convert.places import Places
-from tritonport.convert.snippets import rename, render, snippet, with_dependencies
+from tritonport.convert.snippets import family, rename, render, snippet, with_dependencies
 from tritonport.layouts.recover.claims import Chain, Claim, KernelClaims
 from tritonport.layouts.solver import frames_of
 from tritonport.layouts.terms import Root, Term, normal
@@ -108,6 +108,7 @@ class _KernelClaims:
                 self.alignment,
                 self.names,
                 self.writer.triton,
+                family(self.writer.target) == "sm_100",
             )
         else:
             lines = [(name, made_text(part, self.names, "gl", self.used))]
