@@ -29,7 +29,7 @@ def test_operands_go_to_shared_memory_where_they_are_loaded() -> None:
 for _ in range(steps):
     a = tl.load(a_ptrs)
     b = tl.load(b_ptrs)
-    acc += tl.dot(a, b)
+    acc = tl.dot(a, b, acc)
 """
     after = """
 for _ in range(steps):
@@ -47,8 +47,8 @@ def test_one_copy_serves_two_dots() -> None:
 a = tl.load(a_ptrs)
 for _ in range(steps):
     b = tl.load(b_ptrs)
-    acc += tl.dot(a, b)
-    acc += tl.dot(a, b * 2)
+    acc = tl.dot(a, b, acc)
+    acc = tl.dot(a, b * 2, acc)
 """
     after = """
 a = gl.load(a_ptrs)
@@ -67,9 +67,9 @@ def test_a_tile_that_a_loop_carries_stays_in_registers() -> None:
 a = tl.load(a_ptrs)
 b = tl.load(b_ptrs)
 for _ in range(steps):
-    acc += tl.dot(a, b)
+    acc = tl.dot(a, b, acc)
     a = tl.load(a_ptrs)
-    acc += tl.dot(a, b)
+    acc = tl.dot(a, b, acc)
 """
     after = """
 a = gl.load(a_ptrs)
