@@ -80,7 +80,7 @@ def test_sums_stand_where_triton_leaves_them(port: ModuleType, name: str) -> Non
         (
             "    mbarrier.wait(done, 0)\n    mbarrier.invalidate(done)\n",
             "",
-            "before the tcgen05_mma",
+            "the tcgen05_mma of line",
         ),
         ("    fence_async_shared()\n", "", "without a fence_async_shared"),
         ("mbarrier.init(done, count=1)", "mbarrier.init(done, count=2)", "never|deadlock"),
