@@ -11,6 +11,7 @@ from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.rules_data import TargetFacts, load_targets
+from tritonport.source.embedded import embedded_modules
 from tritonport.verify import codes
 from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
 from tritonport.verify.compare import bitwise_equal, equal_mask
@@ -87,6 +88,8 @@ class _Comparison:
         self.started = time.monotonic()
         self.request = request
         self.port_text = port.text
+        strings = [kernel for module in embedded_modules(port.text) for kernel in find_kernels(module.text)]
+        self.in_strings = any(kernel.language == "gluon" for kernel in strings)
         assert request.case is not None
         self.saved = load_saved(Path(request.replay)) if request.replay is not None else None
         inputs = None if self.saved is None else self.saved.inputs
@@ -200,7 +203,10 @@ class _Comparison:
     def _unfit(self, variation: Variation, original: SideRun | None, port: SideRun) -> RunResult | None:
         """Why a run of the port shows nothing about it; None where it does."""
         problem = None
-        if not port.launches:
+        if not port.launches and self.in_strings:
+            # On a GPU torch compiles and launches what `torch.compile` wrote itself, past Triton's launch hooks.
+            pass
+        elif not port.launches:
             problem = "the case launches no kernel"
         elif not any(launch.gluon for launch in port.launches):
             problem = f"the case launches no Gluon kernel of the port, only {port.launches[0].kernel} as Triton"
