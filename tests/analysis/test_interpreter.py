@@ -207,7 +207,7 @@ def test_tuples_keep_their_items() -> None:
         ("a = tl.sum(tl.arange(0, BM), FLAG)", "TP201"),
         ("a = tl.sum(tl.arange(0, BM), 1)", "TP203"),
         ("tl.store(x_ptr, tl.arange(0, BM))", "TP203"),
-        ("a = n[:, None]", "TP203"),
+        ("a = n[:, None]", "TP105"),
         ("a = tl.load(x_ptr, masks=1)", "TP103"),
         ("a = 0 < n < 3", "TP105"),
         ("a = [k for k in range(3)]", "TP105"),

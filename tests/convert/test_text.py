@@ -139,8 +139,8 @@ tl.store(c_ptr + i[:, None] * BN + j[None, :], c)
 """
     written = body("a_ptr, b_ptr, c_ptr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr", before)
     lines = written.partition("\n\n")[0].splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["a_layout", "b_layout", "c_layout", "acc_layout"]
-    assert "acc_layout: gl.constexpr = mma_layout([BM, BN], BK," in lines[-1]
+    assert [line.partition(":")[0] for line in lines] == ["a_layout", "b_layout", "c_layout", "c_dot_layout"]
+    assert "c_dot_layout: gl.constexpr = mma_layout([BM, BN], BK," in lines[-1]
 
 
 def test_ranks_are_padded_where_triton_does_it_unsaid() -> None:

@@ -137,6 +137,8 @@ class _Runs:
         problem = None
         if not run.launches:
             problem = "the case launches no kernel"
+        elif not any(self._is_own(one) for one in run.launches):
+            problem = f"the case launches no kernel of this file, only {run.launches[0].kernel} of another"
         else:
             reference = self._side.reference(variation)
             if reference is None:
@@ -148,6 +150,12 @@ class _Runs:
             return judge_alone(variation, run, reference, self._case.tol)
         except ReferenceMismatch as error:
             raise SideFailed("reference", error, []) from error
+
+    def _is_own(self, launch: Launch) -> bool:
+        """Whether a kernel is of the file that was named, whatever else its case imports."""
+        from tritonport.verify.launches import definition
+
+        return Path(definition(launch.function)[0]).resolve() == Path(self._request.kernel_file).resolve()
 
     def _failed(self, failed: SideFailed) -> TierResult:
         from tritonport.verify.places import place_of

@@ -9,6 +9,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import mma_v2
 
 from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
+from tritonport.verify.emulate.scaled_dots import ScaledDotOps
 
 
 @gluon.constexpr_function
@@ -327,7 +328,8 @@ def four_bit_port(out_ptr, N: gl.constexpr):
     gl.static_print(wide.type)
 
 
-def test_what_has_no_model_is_named():
+def test_what_has_no_model_is_named(monkeypatch):
+    monkeypatch.delattr(ScaledDotOps, "create_fp4_to_fp")
     with emulated(), pytest.raises(NotEmulated, match="the operation fp4_to_fp is not emulated"):
         four_bit_port[(1,)](torch.zeros(128, dtype=torch.int32), N=128)
 
