@@ -56,11 +56,8 @@ def written(target: str) -> frozenset[str]:
     """Every name in the ports. Only indices and dots are written differently for other versions and targets."""
     found: set[str] = set()
     for text in texts():
-        ports = (
-            [convert(text, "3.9", target=target).text]
-            if target == "sm_90" or re.search(r"dot(_scaled)?\(", text)
-            else []
-        )
+        dots = re.search(r"dot(_scaled)?\(", text)
+        ports = [convert(text, "3.9", target=target).text] if target == "sm_90" or dots else []
         if ".gather(rows" in text:
             ports.append(convert(text, "3.9", target="sm_100").text)
         if "return_indices" in text:

@@ -18,6 +18,7 @@ from tritonport.verify.verdict import FileResult, TierResult, Verdict, worst
 
 if TYPE_CHECKING:
     from tritonport.verify.judge import RunResult
+    from tritonport.verify.launches import Launch
     from tritonport.verify.side import Side, SideFailed, Variation
 
 TIER = "T2"
