@@ -1,0 +1,10 @@
+"""What each load and store of a kernel reads or writes: its affine form, extents, fill value, advance and reuse.
+
+Works on Triton and on Gluon source alike: both are one vocabulary of loads, aranges and index arithmetic.
+"""
+
+from tritonport.analysis.access.accesses import Access, accesses_of
+from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque
+from tritonport.analysis.access.loops import Loop
+
+__all__ = ["Access", "Axis", "Condition", "Form", "Loop", "Mask", "Opaque", "accesses_of"]

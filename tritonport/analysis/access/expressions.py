@@ -1,0 +1,298 @@
+"""Reading index arithmetic into affine forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from tritonport.analysis import dims
+from tritonport.analysis.access import forms
+from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import walk
+
+Environment = dict[str, Value]
+PASS_THROUGH = frozenset({"to", "cast", "convert_layout", "multiple_of", "max_contiguous", "max_constancy"})
+MEMORY = {"load": "load", "store": "store"}
+LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.")
+MAKES_TILES = frozenset({"arange", "zeros", "full", "zeros_like", "load"})
+_OPERATORS = {cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", cst.GreaterThanEqual: ">="}
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class ExpressionReader:
+    """Evaluates the expressions of one kernel in an environment of affine forms."""
+
+    def __init__(self, module: SourceModule, kernel: Kernel) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.environment: Environment = {}
+        self.constexprs = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source of a node, without parentheses around it."""
+        if getattr(node, "lpar", None) and not isinstance(node, cst.Tuple):
+            node = node.with_changes(lpar=[], rpar=[])
+        return self.module.tree.code_for_node(node).strip()
+
+    def memory(self, node: cst.Call, kind: str) -> None:
+        """Called for each access; a reader of accesses records it."""
+
+    def evaluate(self, node: cst.BaseExpression) -> Value:
+        """The form of an expression; Opaque with a reason where it has none."""
+        if isinstance(node, cst.Name):
+            return self._name(node)
+        if isinstance(node, cst.Integer):
+            return forms.number(int(node.value.replace("_", ""), 0))
+        if isinstance(node, cst.BinaryOperation):
+            return self._binary(node)
+        if isinstance(node, cst.UnaryOperation):
+            inner = self.evaluate(node.expression)
+            if isinstance(node.operator, cst.Minus) and isinstance(inner, Form):
+                return forms.multiply(forms.number(-1), inner)
+            return self._other(node, [inner])
+        if isinstance(node, cst.Comparison):
+            return self._comparison(node)
+        if isinstance(node, cst.BooleanOperation):
+            return self._conjunction(node, self.evaluate(node.left), self.evaluate(node.right))
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node)
+        if isinstance(node, cst.Call):
+            return self._call(node)
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return Several(tuple(self.evaluate(element.value) for element in node.elements))
+        if isinstance(node, cst.IfExp):
+            return self._other(node, [self.evaluate(part) for part in (node.test, node.body, node.orelse)])
+        return self._other(node, [])
+
+    def _name(self, node: cst.Name) -> Value:
+        found = self.environment.get(node.value)
+        # A name of the module: a compile-time value.
+        return forms.scalar(node.value) if found is None else found
+
+    def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:
+        """A scalar of its own where no part is a tile; else nothing affine."""
+        tiles = [part for part in parts if not isinstance(part, Form) or not part.is_scalar]
+        if any(isinstance(part, (Mask, Several)) for part in tiles):
+            return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+        if tiles:
+            first = tiles[0]
+            return first if isinstance(first, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+        return Form(dims.opaque(self.text(node), ""))
+
+    def _binary(self, node: cst.BinaryOperation) -> Value:
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        if isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and (isinstance(left, Mask) or isinstance(right, Mask)):
+            return self._conjunction(node, left, right)
+        for side in (left, right):
+            if isinstance(side, Opaque):
+                return side
+        if not isinstance(left, Form) or not isinstance(right, Form):
+            return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+        made = self._arithmetic(node, left, right)
+        if isinstance(made, Opaque) and made.node is None:
+            return Opaque(f"`{self.text(node)}` {made.reason}", node)
+        return made
+
+    def _arithmetic(self, node: cst.BinaryOperation, left: Form, right: Form) -> Value:
+        operator = node.operator
+        if isinstance(operator, cst.Add):
+            return forms.add(left, right)
+        if isinstance(operator, cst.Subtract):
+            return forms.add(left, right, -1)
+        if isinstance(operator, cst.Multiply):
+            return forms.multiply(left, right)
+        if not any(left.axes) and not any(right.axes):
+            rank = max(left.rank, right.rank)
+            key = f"({forms.show(left.offset)}) {self.text_of_operator(operator)} ({forms.show(right.offset)})"
+            sizes = left.sizes if left.rank == rank else right.sizes
+            return Form(dims.opaque(key, ""), (None,) * rank, sizes)
+        if isinstance(operator, cst.Modulo) and not any(right.axes):
+            return forms.bent(left, wrap=right.offset)
+        return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+
+    @staticmethod
+    def text_of_operator(operator: cst.BaseBinaryOp) -> str:
+        """`//` for FloorDivide."""
+        return cst.Module([]).code_for_node(operator).strip()
+
+    def _comparison(self, node: cst.Comparison) -> Value:
+        opaque = Mask(opaque=(self.text(node),))
+        if len(node.comparisons) != 1 or type(node.comparisons[0].operator) not in _OPERATORS:
+            for part in (node.left, *(target.comparator for target in node.comparisons)):
+                self.evaluate(part)
+            return opaque
+        left, right = self.evaluate(node.left), self.evaluate(node.comparisons[0].comparator)
+        if not isinstance(left, Form) or not isinstance(right, Form):
+            return opaque
+        symbol = _OPERATORS[type(node.comparisons[0].operator)]
+        if not any(right.axes):
+            return Mask((Condition(left, symbol, right),))
+        if not any(left.axes):
+            return Mask((Condition(right, _FLIPPED[symbol], left),))
+        return opaque
+
+    def _conjunction(self, node: cst.BaseExpression, left: Value, right: Value) -> Value:
+        is_and = isinstance(getattr(node, "operator", None), (cst.BitAnd, cst.And))
+        masks = [side for side in (left, right) if isinstance(side, Mask)]
+        others = [side for side in (left, right) if not isinstance(side, Mask)]
+        if not is_and:
+            return Mask(opaque=(self.text(node),))
+        # A flag of the whole tile bounds no coordinate and breaks no run.
+        flags = all(isinstance(side, Form) and not any(side.axes) for side in others)
+        opaque = tuple(text for mask in masks for text in mask.opaque)
+        return Mask(
+            tuple(condition for mask in masks for condition in mask.conditions),
+            opaque if flags else (*opaque, self.text(node)),
+        )
+
+    def _subscript(self, node: cst.Subscript) -> Value:
+        base = self.evaluate(node.value)
+        pattern = []
+        for element in node.slice:
+            index = element.slice
+            if isinstance(index, cst.Index):
+                if not (isinstance(index.value, cst.Name) and index.value.value == "None"):
+                    return self._item(node, base, index.value)
+                pattern.append(True)
+            else:
+                pattern.append(False)
+        return self._expanded(node, base, pattern)
+
+    def _item(self, node: cst.Subscript, base: Value, index: cst.BaseExpression) -> Value:
+        place = self.evaluate(index)
+        if isinstance(base, Several) and isinstance(place, Form) and place.offset.value is not None:
+            number = place.offset.value
+            if place.is_scalar and -len(base.items) <= number < len(base.items):
+                return base.items[number]
+        return self._other(node, [base, place])
+
+    def _expanded(self, node: cst.BaseExpression, base: Value, pattern: list[bool]) -> Value:
+        if isinstance(base, Form):
+            return forms.expanded(base, pattern)
+        if isinstance(base, Mask):
+            conditions, opaque = [], list(base.opaque)
+            for one in base.conditions:
+                form = forms.expanded(one.form, pattern) if one.form.rank else one.form
+                if isinstance(form, Form):
+                    conditions.append(replace(one, form=form))
+                else:
+                    opaque.append(self.text(node))
+            return Mask(tuple(conditions), tuple(opaque))
+        return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+
+    # -- calls
+
+    def _call(self, node: cst.Call) -> Value:
+        path = dotted(node.func)
+        short = node.func.attr.value if isinstance(node.func, cst.Attribute) else (path or "")
+        handler: Callable[[cst.Call], Value] | None = getattr(self, f"_{short}", None) if short in _HANDLED else None
+        if short.startswith("atomic_") and self._is_language(node.func):
+            self.memory(node, "atomic")
+            return Opaque(f"`{self.text(node)}` is the result of an atomic", node)
+        if short in MEMORY and self._is_language(node.func):
+            self.memory(node, MEMORY[short])
+            return Opaque(f"`{self._shortened(node)}` is read from memory", node)
+        if handler is not None:
+            return handler(node)
+        arguments = [self.evaluate(argument.value) for argument in node.args]
+        if short in PASS_THROUGH:
+            base = self._receiver(node) if short == "to" else (arguments[0] if arguments else None)
+            if isinstance(base, Form) and base.head is not None and "pointer_type" in self.text(node):
+                return Opaque(f"`{self._shortened(node)}` gives a pointer another type", node)
+            if base is not None:
+                layout = self.text(node.args[1].value) if short == "convert_layout" and len(node.args) > 1 else None
+                return replace(base, layout=layout) if isinstance(base, Form) and layout else base
+        if isinstance(node.func, cst.Attribute) and short not in ("cdiv", "program_id", "num_programs"):
+            receiver = self._receiver(node)
+            if isinstance(receiver, Opaque) or (isinstance(receiver, Form) and not receiver.is_scalar):
+                arguments.append(receiver)
+        if path is not None and self._makes_tiles(path):
+            return Opaque(f"`{self._shortened(node)}` is a tile that a function makes", node)
+        return self._other(node, arguments)
+
+    def _is_language(self, function: cst.BaseExpression) -> bool:
+        """Whether a function is one of `triton.language` or of Gluon's, and no method of a descriptor or a tile."""
+        names = self.module.qualified_names(function)
+        return any(name.startswith(LANGUAGE) for name in names)
+
+    def _shortened(self, node: cst.CSTNode) -> str:
+        text = " ".join(self.text(node).split())
+        return text if len(text) <= 60 else text[:57] + "..."
+
+    def _receiver(self, node: cst.Call) -> Value | None:
+        if not isinstance(node.func, cst.Attribute):
+            return None
+        if isinstance(node.func.value, cst.Name) and node.func.value.value not in self.environment:
+            return None
+        return self.evaluate(node.func.value)
+
+    def _makes_tiles(self, path: str) -> bool:
+        """Whether a function of the file makes tensors of its own."""
+        callee = self.module.bindings.kernels.get(path)
+        if callee is None:
+            return False
+        names = (node.attr.value for node in walk(callee.node.body) if isinstance(node, cst.Attribute))
+        return any(name in MAKES_TILES for name in names)
+
+    def _arange(self, node: cst.Call) -> Value:
+        positional = [argument.value for argument in node.args if argument.keyword is None]
+        keywords = {argument.keyword.value: argument.value for argument in node.args if argument.keyword is not None}
+        start = positional[0] if positional else keywords.get("start")
+        end = positional[1] if len(positional) > 1 else keywords.get("end")
+        if start is None or end is None:
+            return Opaque(f"`{self.text(node)}` has no bounds", node)
+        first = self.evaluate(start)
+        layout = keywords.get("layout") or (positional[2] if len(positional) > 2 else None)
+        size = self.text(end)
+        offset = first.offset if isinstance(first, Form) else forms.ZERO
+        if offset.value != 0:
+            size = f"{size} - {self.text(start)}"
+        return Form(
+            offset,
+            (Axis(size, dims.ONE),),
+            (size,),
+            layout=self.text(layout) if layout is not None else None,
+        )
+
+    def _tiles(self, node: cst.Call) -> Value:
+        """`zeros`, `full`: a tile with one value in it."""
+        shape = node.args[0].value if node.args else None
+        if not isinstance(shape, (cst.Tuple, cst.List)):
+            return Opaque(f"`{self._shortened(node)}` has a shape that is not spelled here", node)
+        sizes = tuple(self.text(element.value) for element in shape.elements)
+        keywords = {argument.keyword.value: argument.value for argument in node.args if argument.keyword is not None}
+        layout = self.text(keywords["layout"]) if "layout" in keywords else None
+        key = "0" if self._name_of(node) == "zeros" else self.text(node.args[1].value) if len(node.args) > 1 else "?"
+        value = forms.ZERO if key == "0" else dims.opaque(f"the value {key}", "")
+        return Form(value, (None,) * len(sizes), sizes, layout=layout)
+
+    _zeros = _full = _tiles
+
+    @staticmethod
+    def _name_of(node: cst.Call) -> str:
+        return node.func.attr.value if isinstance(node.func, cst.Attribute) else getattr(node.func, "value", "")
+
+    def _minimum(self, node: cst.Call) -> Value:
+        values = [self.evaluate(argument.value) for argument in node.args[:2]]
+        if len(values) == 2 and all(isinstance(value, Form) for value in values):
+            for one, other in (values, values[::-1]):
+                assert isinstance(one, Form) and isinstance(other, Form)
+                if any(one.axes) and not any(other.axes):
+                    return forms.bent(one, clamp=other.offset)
+        return self._other(node, values)
+
+    def _expand_dims(self, node: cst.Call) -> Value:
+        base = self.evaluate(node.args[0].value)
+        axis = self.evaluate(node.args[1].value) if len(node.args) > 1 else None
+        if not isinstance(base, Form) or not isinstance(axis, Form) or axis.offset.value is None:
+            return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
+        place = axis.offset.value % (base.rank + 1)
+        return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
+
+
+_HANDLED = frozenset({"arange", "zeros", "full", "minimum", "expand_dims"})
+
+__all__ = ["Environment", "ExpressionReader"]

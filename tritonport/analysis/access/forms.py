@@ -1,0 +1,212 @@
+"""Affine forms of addresses: base + offset + sum(coordinate * stride), and masks as bounds of coordinates.
+
+A polynomial over names is a `dims.Dim`; its spelling is made anew by `show`, as an address is put together from many
+places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from tritonport.analysis import dims
+from tritonport.analysis.dims import Dim
+
+ZERO = dims.number(0)
+Layout = str | None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One coordinate of a tile: 0 to `size` (source text), times `stride` in elements.
+
+    `wrap`: the coordinate is `(start + i) % wrap` before it is multiplied; `clamp`: no larger than that. The start is
+    part of the form's offset otherwise.
+    """
+
+    size: str
+    stride: Dim
+    start: Dim = ZERO
+    wrap: Dim | None = None
+    clamp: Dim | None = None
+
+    @property
+    def bent(self) -> bool:
+        """Whether neighbours may lie apart because the coordinate wraps or stops at a bound."""
+        return self.wrap is not None or self.clamp is not None
+
+
+@dataclass(frozen=True)
+class Form:
+    """An affine integer or address. `axes` has one entry per dimension, None for one the value does not depend on.
+
+    Attributes:
+        head: the parameter at the left end of the sum: the base, where the form is an address.
+        sizes: source text of the tile's extents, None where it is one.
+        layout: source text of the Gluon layout, where the file says it.
+    """
+
+    offset: Dim
+    axes: tuple[Axis | None, ...] = ()
+    sizes: tuple[str | None, ...] = ()
+    head: str | None = None
+    layout: Layout = None
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.axes)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the form has no dimensions."""
+        return not self.axes
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value that no affine form describes, and why: "`offs // PAGE` divides a coordinate"."""
+
+    reason: str
+    node: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`form < bound`, `<=`, `>=` or `>`, with a scalar bound."""
+
+    form: Form
+    operator: str
+    bound: Form
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A conjunction; `opaque` are the parts that are no bounds of coordinates, as source text."""
+
+    conditions: tuple[Condition, ...] = ()
+    opaque: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple of values."""
+
+    items: tuple[Value, ...]
+
+
+Value = Form | Mask | Opaque | Several
+
+
+def scalar(name: str, head: str | None = None) -> Form:
+    """A number of its own name."""
+    return Form(dims.symbol(name), head=head)
+
+
+def number(value: int) -> Form:
+    """A constant."""
+    return Form(dims.number(value))
+
+
+def plus(left: Dim, right: Dim, sign: int = 1) -> Dim:
+    """left + sign * right."""
+    return dims.add(left, right, "", sign)
+
+
+def times(left: Dim, right: Dim) -> Dim:
+    """left * right."""
+    return dims.multiply(left, right, "")
+
+
+def show(dim: Dim) -> str:
+    """A polynomial as text: `BLOCK_K * stride_ak + 4`."""
+    parts = []
+    for atoms, factor in sorted(dim.terms, key=lambda term: (term[1] < 0, not term[0], term[0])):
+        text = " * ".join(atoms)
+        number_ = str(abs(factor))
+        part = number_ if not text else text if number_ == "1" else f"{number_} * {text}"
+        parts.append(("- " if factor < 0 else "+ ") + part)
+    text = " ".join(parts).removeprefix("+ ")
+    return (f"-{text[2:]}" if text.startswith("- ") else text) or "0"
+
+
+def add(left: Form, right: Form, sign: int = 1) -> Form | Opaque:
+    """left + sign * right, broadcast; refuses two different coordinates along one dimension."""
+    rank = max(left.rank, right.rank)
+    first, second = _widened(left, rank), _widened(right, rank)
+    axes: list[Axis | None] = []
+    for one, other in zip(first.axes, second.axes, strict=True):
+        if other is not None and sign < 0:
+            other = replace(other, stride=times(other.stride, dims.number(-1)))
+        if one is None or other is None:
+            axes.append(one or other)
+        elif replace(one, stride=ZERO) == replace(other, stride=ZERO):
+            axes.append(replace(one, stride=plus(one.stride, other.stride)))
+        else:
+            return Opaque("adds two coordinates along one dimension")
+    sizes = tuple(a or b for a, b in zip(first.sizes, second.sizes, strict=True))
+    return Form(
+        plus(first.offset, second.offset, sign),
+        tuple(axes),
+        sizes,
+        left.head or right.head,
+        left.layout if left.rank == rank and left.layout else right.layout if right.rank == rank else None,
+    )
+
+
+def multiply(left: Form, right: Form) -> Form | Opaque:
+    """left * right, where one of them has no coordinates."""
+    factor, form = (left, right) if not any(left.axes) else (right, left)
+    if any(factor.axes):
+        return Opaque("multiplies two coordinates")
+    rank = max(left.rank, right.rank)
+    form = _widened(form, rank)
+    axes = tuple(
+        None if axis is None else replace(axis, stride=times(axis.stride, factor.offset)) for axis in form.axes
+    )
+    sizes = tuple(a or b for a, b in zip(form.sizes, _widened(factor, rank).sizes, strict=True))
+    return Form(times(form.offset, factor.offset), axes, sizes, None, form.layout or factor.layout)
+
+
+def bent(form: Form, *, wrap: Dim | None = None, clamp: Dim | None = None) -> Form | Opaque:
+    """`form % wrap` or `minimum(form, clamp)` of a single coordinate with stride one."""
+    held = [axis for axis in form.axes if axis is not None]
+    if len(held) != 1 or held[0].stride.value != 1 or held[0].bent:
+        return Opaque("wraps or clamps what is more than one coordinate")
+    axis = replace(held[0], start=form.offset, wrap=wrap, clamp=clamp)
+    return replace(form, offset=ZERO, axes=tuple(None if one is None else axis for one in form.axes), head=None)
+
+
+def expanded(form: Form, pattern: list[bool]) -> Form | Opaque:
+    """`x[:, None]`: True marks a new axis."""
+    if pattern.count(False) > form.rank:
+        return Opaque("has more dimensions than its parts are known to have")
+    pattern = pattern + [False] * (form.rank - pattern.count(False))
+    axes, sizes = iter(form.axes), iter(form.sizes)
+    layout = form.layout
+    for _ in range(pattern.count(True)):
+        layout = sliced_parent(layout)
+    return replace(
+        form,
+        axes=tuple(None if new else next(axes) for new in pattern),
+        sizes=tuple(None if new else next(sizes) for new in pattern),
+        layout=layout,
+    )
+
+
+def sliced_parent(layout: Layout) -> Layout:
+    """`parent` of `gl.SliceLayout(1, parent)`; None for any other layout."""
+    if layout is None:
+        return None
+    node = cst.parse_expression(layout)
+    if isinstance(node, cst.Call) and len(node.args) == 2:
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else getattr(node.func, "value", "")
+        if name == "SliceLayout":
+            return cst.Module([]).code_for_node(node.args[1].value)
+    return None
+
+
+def _widened(form: Form, rank: int) -> Form:
+    missing = rank - form.rank
+    return replace(form, axes=(None,) * missing + form.axes, sizes=(None,) * missing + form.sizes)

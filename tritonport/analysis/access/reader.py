@@ -1,0 +1,283 @@
+"""Reading a kernel from its first statement to its last: what each name is, and each access on the way.
+
+A loop is read twice: once to learn how the names it carries move, then with their forms at any iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from tritonport.analysis import dims
+from tritonport.analysis.access import forms
+from tritonport.analysis.access.accesses import Access
+from tritonport.analysis.access.expressions import Environment, ExpressionReader
+from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
+from tritonport.analysis.dims import Dim
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import walk
+
+
+def is_called(module: SourceModule, kernel: Kernel) -> bool:
+    """Whether other kernels of the file call one, so that its arguments may be tiles."""
+    calls = (node for other in module.kernels if other is not kernel for node in walk(other.node))
+    return any(isinstance(node, cst.Call) and dotted(node.func) == kernel.name for node in calls)
+
+
+class Reader(ExpressionReader):
+    """Reads one kernel; `read` gives its accesses."""
+
+    def __init__(self, module: SourceModule, kernel: Kernel) -> None:
+        super().__init__(module, kernel)
+        self.found: list[Access] = []
+        self.recording = True
+        self.loops: tuple[Loop, ...] = ()
+        self.branches = 0
+        self.target = ""
+        self.made = {parameter.name for parameter in kernel.parameters}
+        called = is_called(module, kernel)
+        for parameter in kernel.parameters:
+            value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
+            if called and not parameter.constexpr:
+                value = Opaque(f"`{parameter.name}` is what the callers of {kernel.name} pass")
+            self.environment[parameter.name] = value
+
+    def read(self) -> list[Access]:
+        """The accesses in source order."""
+        self._block(self.kernel.node.body)
+        return self.found
+
+    # -- statements
+
+    def _block(self, body: cst.BaseSuite) -> None:
+        for statement in body.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    self._small(small)
+            elif isinstance(statement, cst.BaseSmallStatement):
+                self._small(statement)
+            elif isinstance(statement, cst.If):
+                self._if(statement)
+            elif isinstance(statement, (cst.For, cst.While)):
+                self._loop(statement)
+
+    def _small(self, small: cst.BaseSmallStatement) -> None:
+        if isinstance(small, cst.Expr):
+            self.evaluate(small.value)
+        elif isinstance(small, cst.Assign):
+            first = small.targets[0].target
+            self.target = first.value if isinstance(first, cst.Name) and len(small.targets) == 1 else ""
+            value = self.evaluate(small.value)
+            self.target = ""
+            for target in small.targets:
+                self._assign(target.target, value)
+        elif isinstance(small, cst.AnnAssign) and small.value is not None:
+            self._assign(small.target, self.evaluate(small.value))
+        elif isinstance(small, cst.AugAssign):
+            self._augmented(small)
+        elif isinstance(small, cst.Return) and small.value is not None:
+            self.evaluate(small.value)
+
+    def _assign(self, target: cst.BaseExpression, value: Value) -> None:
+        if isinstance(target, cst.Name):
+            self.environment[target.value] = value
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            items = value.items if isinstance(value, Several) and len(value.items) == len(target.elements) else None
+            for place, element in enumerate(target.elements):
+                one = items[place] if items is not None else self._part(element.value, value)
+                self._assign(element.value, one)
+
+    def _part(self, target: cst.BaseExpression, value: Value) -> Value:
+        """One of several results of a call: a number of its own where the call was of numbers."""
+        if isinstance(value, Form) and value.is_scalar:
+            return forms.scalar(self._own_name(self.text(target)))
+        return (
+            value if isinstance(value, Opaque) else Opaque(f"`{self.text(target)}` is one of several results", target)
+        )
+
+    def _own_name(self, wanted: str) -> str:
+        """A name for a number that a call returns: the variable's, unless that stands for something else already."""
+        name, number = wanted, 2
+        while name in self.made:
+            name, number = f"{wanted}#{number}", number + 1
+        self.made.add(name)
+        return name
+
+    def _augmented(self, small: cst.AugAssign) -> None:
+        operators: dict[type[cst.BaseAugOp], cst.BaseBinaryOp] = {
+            cst.AddAssign: cst.Add(),
+            cst.SubtractAssign: cst.Subtract(),
+            cst.MultiplyAssign: cst.Multiply(),
+            cst.BitAndAssign: cst.BitAnd(),
+        }
+        operator = operators.get(type(small.operator))
+        value: Value
+        if operator is not None and isinstance(small.target, cst.Name):
+            value = self.evaluate(cst.BinaryOperation(small.target, operator, small.value))
+        else:
+            self.evaluate(small.value)
+            value = Opaque(f"`{self.text(small)}` is no sum of coordinates", small)
+        self._assign(small.target, value)
+
+    def _if(self, statement: cst.If) -> None:
+        self.evaluate(statement.test)
+        before = dict(self.environment)
+        self.branches += 1
+        self._block(statement.body)
+        then, self.environment = self.environment, dict(before)
+        if isinstance(statement.orelse, cst.If):
+            self._if(statement.orelse)
+        elif statement.orelse is not None:
+            self._block(statement.orelse.body)
+        self.branches -= 1
+        merged: Environment = {}
+        for name in dict.fromkeys([*then, *self.environment]):
+            one, other = then.get(name), self.environment.get(name)
+            if one is None or other is None or one == other:
+                found = one if one is not None else other
+                assert found is not None
+                merged[name] = found
+            else:
+                merged[name] = _either(name, one, other)
+        self.environment = merged
+
+    # -- loops
+
+    def _loop(self, node: cst.For | cst.While) -> None:
+        loop = read_loop(node, self.loops)
+        for part in (loop.start, loop.stop, loop.step):
+            if part is not None:
+                self.evaluate(part)
+        before = dict(self.environment)
+        carried = [name for name in dict.fromkeys(assigned_names(node.body)) if name in before and name != loop.target]
+        recording, outer, branches = self.recording, self.loops, self.branches
+        self.recording, self.loops, self.branches = False, (*outer, loop), 0
+        atom = loop.target or "iteration"
+        for name in carried:
+            self.environment[name] = _marked(name, before[name])
+        self._iterate(node, loop, atom)
+        moved = {name: _movement(name, before[name], self.environment[name]) for name in carried}
+        self.environment, self.recording = dict(before), recording
+        for name in carried:
+            self.environment[name] = _at_iteration(before[name], moved[name], self._iteration(loop, atom))
+        self._iterate(node, loop, atom)
+        self.loops, self.branches = outer, branches
+        after = {name: _after(name, before[name]) for name in carried}
+        self.environment = {**before, **after}
+
+    def _iterate(self, node: cst.For | cst.While, loop: Loop, atom: str) -> None:
+        if loop.target:
+            self.environment[loop.target] = forms.scalar(atom)
+        self._block(node.body)
+
+    def _iteration(self, loop: Loop, atom: str) -> Dim:
+        """How many iterations have passed, as a polynomial: the index itself where the loop counts from zero by one."""
+        if loop.kind == "range" and loop.start is None and loop.step is None:
+            return dims.symbol(atom)
+        return dims.symbol(iteration_of(atom))
+
+    # -- accesses
+
+    def memory(self, node: cst.Call, kind: str) -> None:
+        """Record a load, a store or an atomic."""
+        names = ("pointer", "value", "mask", "other") if kind != "load" else ("pointer", "mask", "other")
+        given: dict[str, cst.BaseExpression] = {}
+        for place, argument in enumerate(node.args):
+            name = (
+                argument.keyword.value if argument.keyword is not None else names[place] if place < len(names) else ""
+            )
+            given[name] = argument.value
+        target = self.target
+        self.target = ""
+        address = self.evaluate(given["pointer"]) if "pointer" in given else Opaque("there is no pointer", node)
+        if not isinstance(address, (Form, Opaque)):
+            address = Opaque(f"`{self.text(given['pointer'])}` is no address", node)
+        mask = self._mask(given.get("mask"))
+        for name in ("value", "other"):
+            if name in given:
+                self.evaluate(given[name])
+        if not self.recording:
+            return
+        loop = self.loops[-1] if self.loops else None
+        self.found.append(
+            Access(
+                self.kernel,
+                node,
+                kind,
+                target if kind == "load" else "",
+                address,
+                mask,
+                given.get("other"),
+                self.loops,
+                self.branches > 0,
+                (loop.target or "iteration") if loop is not None else "",
+                self._step(loop),
+            )
+        )
+
+    def _step(self, loop: Loop | None) -> Dim:
+        if loop is None or loop.step is None:
+            return dims.ONE
+        step = self.evaluate(loop.step)
+        return step.offset if isinstance(step, Form) else dims.ONE
+
+    def _mask(self, node: cst.BaseExpression | None) -> Mask | None:
+        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
+            return None
+        value = self.evaluate(node)
+        if isinstance(value, Mask):
+            return value
+        flag = isinstance(value, Form) and not any(value.axes)
+        return Mask() if flag else Mask(opaque=(self.text(node),))
+
+
+def _either(name: str, one: Value, other: Value) -> Value:
+    """What a name is after an `if`: the same coordinates with another start, or nothing affine."""
+    if isinstance(one, Form) and isinstance(other, Form) and one.axes == other.axes and one.head == other.head:
+        base = dims.symbol(one.head) if one.head is not None else forms.ZERO
+        return replace(one, offset=forms.plus(base, dims.opaque(f"{name} after an if", "")))
+    for value in (one, other):
+        if isinstance(value, Opaque):
+            return value
+    if isinstance(one, Mask) and isinstance(other, Mask):
+        return Mask(opaque=(f"{name} after an if",))
+    return Opaque(f"`{name}` differs between the branches of an if")
+
+
+def _marked(name: str, value: Value) -> Value:
+    """A carried name as it is at the head of an iteration, with its unknown movement as an atom."""
+    if isinstance(value, Form):
+        return replace(value, offset=forms.plus(value.offset, dims.opaque(f"movement of {name}", "")))
+    return value
+
+
+def _movement(name: str, before: Value, after: Value) -> Dim | None:
+    """What one iteration adds to a carried form; None where it does more than add a number."""
+    if not isinstance(before, Form) or not isinstance(after, Form) or before.axes != after.axes:
+        return None
+    marked = _marked(name, before)
+    assert isinstance(marked, Form)
+    change = forms.plus(after.offset, marked.offset, -1)
+    if any("movement of" in part or " after an if" in part for monomial, _ in change.terms for part in monomial):
+        return None
+    return change
+
+
+def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
+    if change is not None and isinstance(before, Form):
+        return replace(before, offset=forms.plus(before.offset, forms.times(change, iteration)))
+    if isinstance(before, Opaque):
+        return before
+    return Opaque("is carried through the loop by more than the addition of a number")
+
+
+def _after(name: str, before: Value) -> Value:
+    if isinstance(before, Form):
+        return replace(before, offset=forms.plus(before.offset, dims.opaque(f"{name} after a loop", "")))
+    return before if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
+
+
+__all__ = ["Reader", "is_called"]
