@@ -91,7 +91,27 @@ def _numbers(names: list[str], signature: Mapping[str, str], attrs: Mapping[Any,
     }
 
 
-def _ask(rule: Any, pointers: Mapping[str, object], others: Mapping[str, Any]) -> Any:
+@dataclass(frozen=True)
+class _Pointer:
+    """Stands for a tensor where a heuristic asks whether there is one, and how its address is aligned."""
+
+    address: int
+
+    def data_ptr(self) -> int:
+        """The address in bytes."""
+        return self.address
+
+
+def _pointers(names: list[str], signature: Mapping[str, str], attrs: Mapping[Any, Any] | None) -> dict[str, _Pointer]:
+    """A stand-in for each pointer parameter that has the alignment the entry gives it: 16 bytes, or 1."""
+    return {
+        name: _Pointer(16 if attrs is None or (index,) in attrs or index in attrs else 17)
+        for index, name in enumerate(names)
+        if signature.get(name, "").startswith("*")
+    }
+
+
+def _ask(rule: Any, pointers: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
     """What a heuristic says; one that asks an argument for its shape is given square tensors without memory."""
     try:
         return rule({**pointers, **others})
@@ -108,8 +128,8 @@ def complete(
     """Make one entry of ``COMPILE_SPECS`` complete.
 
     - A constexpr the entry leaves out comes from the first autotune configuration, then from ``@triton.heuristics``
-      (called with the constexprs, an object that is not None for every pointer, and for every integer one with the
-      divisibility of its attrs), then from the default.
+      (called with the constexprs, num_stages where the entry has it, for every pointer an object with a `data_ptr` and
+      for every integer one, of the divisibility of their attrs), then from the default.
       num_warps comes from the entry, then from the configuration, then from a heuristic for it; it is 4 otherwise.
     - attrs left out: every pointer and every integer is divisible by 16, what Triton's JIT finds for fresh tensors
       whose sizes are multiples of 16, unless the kernel excludes the parameter from specialisation. That is the launch
@@ -141,7 +161,8 @@ def complete(
                 if name in fn.arg_names and signature.get(name, "constexpr") == "constexpr":
                     constexprs.setdefault(name, value)
             num_warps = configs[0].num_warps if num_warps is None else num_warps
-    pointers = {name: object() for name, kind in signature.items() if kind.startswith("*")}
+    pointers = _pointers(fn.arg_names, signature, entry.get("attrs"))
+    stages = {"num_stages": int(entry["num_stages"])} if "num_stages" in entry else {}
     for layer in layers:
         if type(layer).__name__ == "Heuristics":
             for name, rule in layer.values.items():
@@ -151,7 +172,7 @@ def complete(
                     continue
                 try:
                     numbers = _numbers(fn.arg_names, signature, entry.get("attrs"))
-                    found = _ask(rule, pointers, {**numbers, **(assumed or {}), **constexprs})
+                    found = _ask(rule, pointers, {**stages, **numbers, **(assumed or {}), **constexprs})
                 except Exception as error:
                     message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
                     raise SpecError(message) from error

@@ -28,7 +28,8 @@ class Queue:
 class Partition:
     """The whole program, or one function of a ``warp_specialize``.
 
-    ``fenced_at`` is the time of its last ``fence_async_shared``.
+    ``fenced_at`` is the time of its last ``fence_async_shared``. ``under_way`` are its cp.async copies that have not
+    arrived: the number of each, what it fills, and the store that it then is.
     """
 
     index: int
@@ -39,6 +40,7 @@ class Partition:
     _tick: int = 1
     _queues: dict[str, Queue] = field(default_factory=dict)
     frames: list[Any] = field(default_factory=list)
+    under_way: list[tuple[int, Any, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock.learn(self.index, self._tick)

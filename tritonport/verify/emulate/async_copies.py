@@ -12,15 +12,21 @@ from tritonport.verify.emulate.barriers import Barrier
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Event
 from tritonport.verify.emulate.scheduler import Scheduler
-from tritonport.verify.emulate.shared import Memory
+from tritonport.verify.emulate.shared import GenericStore, Memory, Place
 from tritonport.verify.emulate.values import Value
 
 _QUEUE = "cp.async"
 
 
 class AsyncCopyOps:
-    """Groups of copies. What is copied lies in its place from the start, but no one may look before it has arrived."""
+    """Groups of copies. What is copied lies in its place from the start, but no one may look before it has arrived.
 
+    cp.async writes through the generic proxy (PTX ISA, "Async proxy": only the bulk copies are part of that one), so
+    what has arrived still needs a fence before tensor cores or bulk copies read it.
+    """
+
+    where: Callable[[], Place]
+    time: int
     partition: Partition
     scheduler: Scheduler
     access: Callable[..., None]
@@ -41,6 +47,18 @@ class AsyncCopyOps:
         loaded = self.read("asynchronous copy", pointer, mask if isinstance(mask, Value) else None, absent)
         memory.data[...] = np.broadcast_to(loaded.data, memory.data.shape)
         memory.written[...] = True
+        if memory.buffer.kind == "shared memory":
+            store = GenericStore(memory.data, self.where(), self.partition, self.time)
+            self.partition.under_way.append((event.tick, memory, store))
+
+    def _arrive(self, partition: Partition, last: int) -> None:
+        """Copies up to a number have arrived: from now on they are stores that a fence can order."""
+        arrived = [entry for entry in partition.under_way if entry[0] <= last]
+        partition.under_way = [entry for entry in partition.under_way if entry[0] > last]
+        for _, memory, store in arrived:
+            self.time += 1
+            store.time = self.time
+            memory.buffer.generic_stores[memory.key] = store
 
     def create_async_commit_group(self) -> None:
         queue = self.partition.queue(_QUEUE)
@@ -52,6 +70,7 @@ class AsyncCopyOps:
         finished = len(queue.groups) - int(outstanding)
         if finished > 0:
             self.partition.clock.learn(queue.agent, queue.groups[finished - 1])
+            self._arrive(self.partition, queue.groups[finished - 1])
 
     def create_async_copy_mbarrier_arrive(self, memory: Memory, increment: bool) -> None:
         """Every thread arrives once its copies so far are done; with ``increment`` the count grows to match."""
@@ -65,8 +84,11 @@ class AsyncCopyOps:
             barrier.pending += arrivals
         barrier.in_flight += 1
 
+        partition, last = self.partition, queue.issued
+
         def arrive() -> None:
             barrier.in_flight -= 1
+            self._arrive(partition, last)
             barrier.arrive(arrivals, clock)
 
         self.scheduler.add_transfer(arrive)
