@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tritonport.convert import ConvertOptions, convert_text  # noqa: E402
+from tritonport.upgrade import STAGES, upgrade_text  # noqa: E402
 
 TRITON = "3.9"
 
@@ -44,7 +45,19 @@ def update(path: Path) -> bool:
         target.parent.mkdir(exist_ok=True)
         target.write_text(conversion.text, encoding="utf-8")
         print(target.relative_to(ROOT))
+    upgrade(path, conversion.text)
     return True
+
+
+def upgrade(path: Path, literal: str) -> None:
+    """Write one fixture's expected/STAGE.py of each stage that changes its literal port."""
+    for stage in STAGES:
+        options = ConvertOptions(triton=TRITON, stage=stage)
+        text = upgrade_text(literal, path=str(path.relative_to(ROOT)), options=options).text
+        target = path.parent / "expected" / f"{stage}.py"
+        if text != literal and (not target.is_file() or target.read_text(encoding="utf-8") != text):
+            target.write_text(text, encoding="utf-8")
+            print(target.relative_to(ROOT))
 
 
 if __name__ == "__main__":

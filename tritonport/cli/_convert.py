@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tritonport.run.request import Outcome, Request
 
 
-def request_from(paths: tuple[str, ...], config: Config, flags: RunFlags, out_dir: str | None = None) -> "Request":
+def request_from(
+    paths: tuple[str, ...], config: Config, flags: RunFlags, out_dir: str | None = None, stage: str = "literal"
+) -> "Request":
     """The request that flags and settings make; reads standard input where a path is `-`."""
     from tritonport.convert import ConvertOptions
     from tritonport.run.request import Request
@@ -30,6 +32,7 @@ def request_from(paths: tuple[str, ...], config: Config, flags: RunFlags, out_di
             triton=options.chosen_triton(flags.triton, config),
             target=options.chosen_target(flags.target, config),
             kernels=frozenset(flags.kernels) if flags.kernels else None,
+            stage=stage,
         ),
         selection=options.chosen_selection(flags.select, flags.ignore, config),
         exclude=config.exclude or (),

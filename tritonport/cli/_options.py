@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -15,6 +15,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_TARGET = "sm_90"
 STDIN = "-"
+UPGRADES = ("async-copy",)
+CHECKED_STAGES = ("async-copy", "tma")
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic from click 8.4 on
@@ -48,6 +50,13 @@ def triton_option(command: Command) -> Command:
     return click.option(
         "--triton", type=TRITON, help="Triton version to write for, 3.6 to 3.9.  [default: the installed one, else 3.9]"
     )(command)
+
+
+def stage_option(required: bool, stages: Sequence[str] = UPGRADES) -> Callable[[Command], Command]:
+    """`--stage async-copy`; None where the user gives none."""
+    return click.option(
+        "--stage", type=click.Choice(stages), required=required, help=f"The stage: {', '.join(stages)}."
+    )
 
 
 def kernel_option(command: Command) -> Command:

@@ -1,5 +1,7 @@
 """`tritonport check`: what `convert` would do, and why not more."""
 
+import sys
+
 import click
 
 from tritonport.cli import _options as options
@@ -10,13 +12,17 @@ from tritonport.cli._report import print_report, write_report
 
 @click.command("check", short_help="What would convert, what would not and why; writes nothing.")
 @options.paths_argument
+@options.stage_option(required=False, stages=options.CHECKED_STAGES)
 @options.run_options
 @click.pass_context
-def check_command(ctx: click.Context, paths: tuple[str, ...], flags: RunFlags) -> None:
+def check_command(ctx: click.Context, paths: tuple[str, ...], stage: str | None, flags: RunFlags) -> None:
     """Say of each kernel whether it would convert, and if not why. Writes nothing.
 
-    Exits with 1 where a kernel would be left as it is.
+    Exits with 1 where a kernel would be left as it is. With --stage: a table of every load and store, its address,
+    tile, bounds and advance, and which of them the stage may change; the reasons follow.
     """
+    if stage is not None:
+        ctx.exit(_check_stage(paths, stage, flags))
     from tritonport.run.request import report_of
 
     config = options.config_for(paths, flags.stdin_filename)
@@ -32,3 +38,19 @@ def check_command(ctx: click.Context, paths: tuple[str, ...], flags: RunFlags) -
     )
     write_report(report, flags.report_file)
     ctx.exit(report.exit_code)
+
+
+def _check_stage(paths: tuple[str, ...], stage: str, flags: RunFlags) -> int:
+    from tritonport.report import render
+    from tritonport.run.check_stage import check_stage
+
+    config = options.config_for(paths, flags.stdin_filename)
+    report, tables = check_stage(request_from(paths, config, flags, stage=stage))
+    output_format = flags.output_format or config.output_format or "full"
+    if output_format in ("full", "concise"):
+        sys.stdout.write(tables)
+        sys.stdout.flush()
+    shown = report.only_errors() if flags.quiet else report
+    click.echo(render(shown, output_format), nl=False)
+    write_report(report, flags.report_file)
+    return report.exit_code

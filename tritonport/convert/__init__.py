@@ -28,6 +28,7 @@ class ConvertOptions:
         kernels: names of the kernels to convert; None for all.
         follow: port the helpers that kernels call from other files of the project too, into files of their own.
         recovered: by kernel, the layouts to write in place of those that the port would choose.
+        stage: how far to take them: "literal", or a stage of `tritonport.upgrade`.
     """
 
     triton: str = "3.9"
@@ -35,6 +36,7 @@ class ConvertOptions:
     kernels: frozenset[str] | None = None
     follow: bool = False
     recovered: Mapping[str, RecoveredLayouts] = field(default_factory=dict)
+    stage: str = "literal"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tritonport.rules_data import load_api, rules_dir
+from tritonport.rules_data import load_api, rules_dir, version_key
+
+_ASYNC_LOAD_SINCE = "3.8"
+"""The first Triton that calls the cp.async copy `async_load`; 3.9 has no other name for it."""
 
 
 def family(target: str) -> str:
@@ -104,6 +107,8 @@ def with_builtins(text: str, bound: Callable[[str], bool]) -> str:
 def _older_names(triton: str) -> tuple[tuple[str, str], ...]:
     """`tma.async_load` and what an older Triton calls it, from the table of API names."""
     pairs = []
+    if version_key(triton) < version_key(_ASYNC_LOAD_SINCE):
+        pairs.append(("async_copy.async_load", "async_copy.async_copy_global_to_shared"))
     for entry in load_api().values():
         newest, older = entry.target(), entry.target(triton)
         if newest is not None and older is not None and newest != older and ".tma." in newest:

@@ -87,6 +87,10 @@ def convert_file(task: ConvertTask) -> FileResult:
 
 
 def _convert(task: ConvertTask, text: str) -> Conversion:
+    if task.options.stage != "literal":
+        from tritonport.upgrade import upgrade_text
+
+        return upgrade_text(text, path=task.path, options=task.options)
     if task.recover is None or task.file is None:
         return convert_text(text, path=task.path, options=task.options)
     from tritonport.verify.compile.recovered import recover_layouts

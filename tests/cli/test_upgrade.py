@@ -1,0 +1,58 @@
+"""`tritonport upgrade` and `tritonport check --stage`: where results go, what is said, and the exit code."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import PLAIN_FILE, SCALE_FILE, Run
+from tests.upgrade.kernels import matmul
+
+
+def test_a_stage_is_asked_for_by_name(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul())
+    missing = run("upgrade", "mm.py")
+    assert missing.exit_code == 2
+    assert "--stage" in missing.stderr
+    assert run("upgrade", "--stage", "async", "mm.py").exit_code == 2
+
+
+def test_the_diff_of_a_port_is_the_stage_alone(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul())
+    assert run("convert", "-w", "--target", "sm_80", "mm.py").exit_code == 0
+    result = run("upgrade", "--stage", "async-copy", "--target", "sm_80", "--diff", "mm.py")
+    assert result.exit_code == 0
+    removed = [line[1:] for line in result.stdout.splitlines() if line.startswith("-") and not line.startswith("---")]
+    assert "        a = gl.load(a_ptrs, mask=offs_k_a[None, :] < left, other=0.0)" in removed
+    assert len(removed) <= 12, removed
+
+
+def test_a_file_that_a_stage_has_nothing_for_stays_the_port(run: Run, folder: Path) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    upgraded = run("upgrade", "--stage", "async-copy", "scale.py")
+    assert upgraded.exit_code == 0
+    assert upgraded.stdout == run("convert", "scale.py").stdout
+
+
+def test_check_prints_each_access_with_its_verdict(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul("float('-inf')"))
+    result = run("check", "--stage", "tma", "--output-format", "concise", "mm.py")
+    assert result.exit_code == 0
+    rows = {tuple(line.split()[1:3]): line for line in result.stdout.splitlines() if line.startswith("  ")}
+    assert rows["load", "b"].endswith("legal")
+    assert rows["load", "a"].endswith("TP412")
+    assert "((BLOCK_M * tl.program_id(0) + i0) % M) * stride_am + i1 * stride_ak" in rows["load", "a"]
+    line = next(number for number, text in enumerate(matmul().splitlines(), 1) if "a = tl.load(" in text)
+    assert f"mm.py:{line}:13: warning TP412 the load of a (from a_ptr) stays as it is: masked elements" in result.stdout
+
+
+def test_check_of_a_stage_reports_as_json(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul().replace("tl.load(a_ptrs,", "tl.load(a_ptr + (offs_k // 2)[None, :],"))
+    result = run("check", "--stage", "async-copy", "--output-format", "json", "mm.py")
+    (file,) = json.loads(result.stdout)["files"]
+    assert [found["code"] for found in file["diagnostics"]] == ["TP411"]
+
+
+def test_check_of_a_stage_without_kernels_is_a_finding(run: Run, folder: Path) -> None:
+    (folder / "plain.py").write_text(PLAIN_FILE)
+    result = run("check", "--stage", "tma", "plain.py")
+    assert result.exit_code == 1
+    assert "TP003" in result.stdout

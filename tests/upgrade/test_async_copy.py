@@ -1,0 +1,329 @@
+"""Stage async-copy: what it writes, that it computes the same, and that a mistake in it would be found."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run and compiled with Triton")
+
+import torch
+
+from tests.convert.kernels import VERSION, module_of
+from tests.upgrade.kernels import indexed, matmul
+from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.upgrade import upgrade_text
+from tritonport.verify.compile import Resources, compile_kernel
+from tritonport.verify.emulate import EmulationError, emulated
+
+TARGETS = ("sm_80", "sm_90")
+
+
+@cache
+def upgraded(text: str, target: str = "sm_80", version: str = VERSION) -> Conversion:
+    options = ConvertOptions(triton=version, target=target, stage="async-copy")
+    return upgrade_text(text, path="kernel.py", options=options)
+
+
+def run(text: str, folder: Path, target: str, **arguments: Any) -> torch.Tensor:
+    module = module_of(text, folder, "kernel")
+    with emulated(target=target):
+        result: torch.Tensor = module.launch(**arguments)
+    return result
+
+
+def operands(m: int, n: int, k: int, dtype: torch.dtype, form: str) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(m + n + k)
+
+    def made(rows: int, cols: int) -> torch.Tensor:
+        # Quarters: sums are exact, so any order gives the same bits.
+        values = (torch.randint(-8, 9, (rows, cols), generator=generator).float() / 4).to(dtype)
+        if form == "transposed":
+            return values.t().contiguous().t()
+        if form == "strided":
+            return torch.stack([values, values * 0 + 9], dim=2).flatten(1)[:, ::2]
+        if form == "misaligned":
+            return torch.cat([torch.zeros(1, dtype=dtype), values.flatten()])[1:].view(rows, cols)
+        return values
+
+    return {"a": made(m, k), "b": made(k, n)}
+
+
+# -- what it writes
+
+
+def test_the_loop_is_a_ring_with_prologue_steady_state_and_drain() -> None:
+    text = upgraded(matmul(), version="3.9").text
+    expected = """
+    for i in gl.static_range(NUM_BUFFERS):
+        left = K - i * BLOCK_K
+        start_copy(a_ring.index(i), a_ptrs, (offs_k_a[None, :] < left) & (i < stop), A_ASYNC)
+        start_copy(b_ring.index(i), b_ptrs, (offs_k_b[:, None] < left) & (i < stop), B_ASYNC)
+        async_copy.commit_group()
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    slot = 0
+    for k in range(stop):
+        # This iteration's tiles are in the oldest of the NUM_BUFFERS groups under way.
+        async_copy.wait_group(NUM_BUFFERS - 1)
+        a = arrived(a_ring.index(slot), a_layout, acc_layout)
+        a_smem = dot_operand(a, 0, acc_layout)
+        b = arrived(b_ring.index(slot), b_layout, acc_layout)
+        b_smem = dot_operand(b, 1, acc_layout)
+        acc = dot(a_smem, b_smem, acc)
+        next_k = k + NUM_BUFFERS
+        # What is left of K.
+        left = K - next_k * BLOCK_K
+        start_copy(a_ring.index(slot), a_ptrs, (offs_k_a[None, :] < left) & (next_k < stop), A_ASYNC)
+        start_copy(b_ring.index(slot), b_ptrs, (offs_k_b[:, None] < left) & (next_k < stop), B_ASYNC)
+        async_copy.commit_group()
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+        slot = gl.where(slot == NUM_BUFFERS - 1, 0, slot + 1)
+    async_copy.wait_group(0)
+"""
+    assert expected in text
+
+
+def test_a_launch_says_the_depth_and_what_can_be_copied() -> None:
+    text = upgraded(matmul(), version="3.9").text
+    assert '"NUM_BUFFERS": lambda args: max(args.get("num_stages", 3) - 1, 1),' in text
+    assert '"stride_ak": ["BLOCK_K", "K", "stride_am"]' in " ".join(text.split())
+    assert "# tritonport: stages literal, async-copy for sm_80, Triton 3.8 to 3.9\n" in text
+
+
+def test_a_hint_of_the_loop_says_its_depth() -> None:
+    text = upgraded(indexed(4)).text
+    assert "    NUM_BUFFERS: gl.constexpr = ring_depth(4)\n" in text
+    assert "NUM_BUFFERS: gl.constexpr," not in text
+    assert "    slot = 0\n    for start in range(first, K, BLOCK_K):\n" in text
+    assert "TP106" not in text
+
+
+def test_what_both_sides_need_is_computed_for_both_iterations() -> None:
+    text = upgraded(indexed()).text
+    assert "        next_left = K - next_start\n" in text
+    assert "steps_a[None, :] < next_left" in text
+    assert "        left = K - start\n" in text
+    assert "seen += min(left, BLOCK_K)" in text
+
+
+def test_the_literal_port_of_a_file_gives_the_same_and_so_does_a_second_run() -> None:
+    text = matmul()
+    literal = convert_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_80")).text
+    once = upgraded(text).text
+    assert upgraded(literal).text == once
+    assert upgraded(once).text == once
+    assert convert_text(once, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_80")).text == once
+
+
+def test_functions_of_the_file_keep_their_names(tmp_path: Path) -> None:
+    text = matmul() + "\n\ndef arrived(parcel):\n    return parcel\n\n\ndef copies_words(text):\n    return text\n"
+    port = upgraded(text).text
+    assert "def arrived(parcel):" in port
+    assert "a = arrived_2(a_ring.index(slot), a_layout, acc_layout)" in port
+    assert "    if copies_words_2(pointers.type.layout, " in port
+    given = operands(20, 40, 50, torch.float16, "plain")
+    got = run(port, tmp_path, "sm_80", **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+
+
+def test_names_follow_the_version() -> None:
+    assert "async_copy.async_load(" in upgraded(matmul(), version="3.8").text
+    old = upgraded(matmul(), version="3.6").text
+    assert "async_copy.async_copy_global_to_shared(" in old
+    assert "async_load(" not in old
+    assert "Triton 3.6 to 3.8\n" in old
+
+
+def test_hints_of_a_load_go_with_its_copy(tmp_path: Path) -> None:
+    text = matmul().replace("left, other=FILL", "left, other=0.0")
+    text = text.replace("< left, other=0.0)", '< left, other=0.0, eviction_policy="evict_last")', 1)
+    port = upgraded(text).text
+    assert port.count('"evict_last"') == 2
+    assert port.count("start_cached_copy(") == 3
+    assert port.count("start_copy(") == 3
+    assert copies(compiled(port, tmp_path, "sm_80", aligned=True)) > 0
+
+
+def test_a_tile_that_has_its_name_elsewhere_too_is_read_into_registers(tmp_path: Path) -> None:
+    text = matmul().replace("    for k in", "    a = tl.load(a_ptrs) * 0\n    for k in")
+    port = upgraded(text).text
+    assert "a = a_ring.index(slot).load(a_layout)" in port
+    given = operands(64, 32, 96, torch.float16, "plain")
+    got = run(port, tmp_path, "sm_80", **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+
+
+def test_two_loads_of_one_name_have_a_ring_each(tmp_path: Path) -> None:
+    once = "        acc += tl.dot(a, b)\n"
+    again = "        a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)\n"
+    text = upgraded(matmul().replace(once, once + again + once)).text
+    assert "a_ring_2 = gl.allocate_shared_memory(" in text
+    given = operands(20, 40, 50, torch.float16, "plain")
+    got = run(text, tmp_path, "sm_80", **given)
+    torch.testing.assert_close(got, 2 * (given["a"].float() @ given["b"].float()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("names", ['["a_ptr"]', "NAMES"])
+def test_a_pointer_that_triton_does_not_specialise_shows_no_runs(names: str) -> None:
+    text = matmul().replace("@triton.jit\n", f"@triton.jit(do_not_specialize={names})\n")
+    found = upgraded(text)
+    assert "a_ring" not in found.text
+    assert "TP302" in {one.code for one in found.diagnostics}
+
+
+@pytest.mark.parametrize("names", ['["K"]', "[5]"])
+def test_a_bound_that_triton_does_not_specialise_shows_no_runs_along_it(names: str) -> None:
+    text = " ".join(
+        upgraded(matmul().replace("@triton.jit\n", f"@triton.jit(do_not_specialize={names})\n")).text.split()
+    )
+    assert '"a_ptr", {"stride_am": ["BLOCK_M", "M", "stride_ak"]}' in text
+    assert '"b_ptr", {"stride_bn": ["BLOCK_N", "N", "stride_bk"]}' in text
+
+
+REFUSED = {
+    "if k > 2:\n            a = tl.load(a_ptrs)": ("TP302", "it stands under an if in the loop"),
+    "a = tl.load(a_ptrs).to(tl.float32).to(b_ptr.dtype.element_ty)": ("TP302", "its statement computes more"),
+    "a = tl.load(a_ptr + tl.load(b_ptr + offs_m).to(tl.int32)[:, None] + offs_k[None, :])": (
+        "TP411",
+        "read from memory",
+    ),
+    "a = tl.load(a_ptr + (offs_m // 2)[:, None] * 32 + offs_k[None, :])": ("TP411", "// 2` is no sum"),
+    "tl.store(a_ptrs, k)\n        a = tl.load(a_ptrs)": ("TP301", "its loop writes to a_ptr"),
+}
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_is_left_says_access_condition_and_line(statement: str) -> None:
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    text = matmul().replace(load, statement)
+    conversion = upgraded(text)
+    code, words = REFUSED[statement]
+    found = [one for one in conversion.diagnostics if words in one.message]
+    assert [(one.code, one.kernel) for one in found][:1] == [(code, "matmul_kernel")]
+    assert "the load of a" in found[0].message
+    assert "a = tl.load(" in text.splitlines()[found[0].line - 1]
+    assert "a_ring" not in conversion.text
+
+
+# -- that it computes the same
+
+
+@pytest.mark.parametrize("form", ["plain", "transposed", "strided", "misaligned"])
+@pytest.mark.parametrize("shape", [(70, 40, 50), (64, 32, 64), (5, 3, 7), (33, 48, 0), (64, 32, 32)])
+def test_it_computes_the_same_for_any_shape_and_stride(shape: tuple[int, ...], form: str, tmp_path: Path) -> None:
+    given = operands(*shape, torch.float16, form)
+    expected = given["a"].float() @ given["b"].float()
+    for target in TARGETS:
+        got = run(upgraded(matmul(), target).text, tmp_path, target, **given)
+        torch.testing.assert_close(got, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("num_stages", [1, 2, 3, 5])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_every_depth_is_right(num_stages: int, dtype: torch.dtype, tmp_path: Path) -> None:
+    given = operands(20, 40, 100, dtype, "plain")
+    expected = given["a"].float() @ given["b"].float()
+    got = run(upgraded(matmul()).text, tmp_path, "sm_80", **given, num_stages=num_stages)
+    torch.testing.assert_close(got, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("first", [0, 3, 16, 60])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_bounds_of_a_loop_are_kept(first: int, stages: int, tmp_path: Path) -> None:
+    given = operands(16, 16, 60, torch.float16, "plain")
+    rest = given["a"].float()[:, first:] @ given["b"].float()[first:] + (60 - first)
+    got = run(upgraded(indexed(stages)).text, tmp_path, "sm_80", **given, first=first)
+    torch.testing.assert_close(got, rest, rtol=0, atol=0)
+
+
+def test_another_fill_value_is_masked_in_again(tmp_path: Path) -> None:
+    text = upgraded(matmul("1.0")).text
+    assert "a = gl.where(offs_k_a[None, :] < left, a_ring.index(slot).load(a_layout), 1.0)" in text
+    given = operands(20, 40, 50, torch.float16, "plain")
+    original = run(
+        matmul("1.0").replace("b_ptrs, mask=offs_k[:, None] < left, other=0.0", "b_ptrs"),
+        tmp_path,
+        "sm_80",
+        a=given["a"][:, :32],
+        b=given["b"][:32],
+    )
+    assert original.isfinite().all()
+    got = run(text, tmp_path, "sm_80", **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+
+
+# -- that a mistake in it would be found
+
+FAULTS = {
+    "a wait count one too high": ("sm_80", "wait_group(NUM_BUFFERS - 1)", "wait_group(NUM_BUFFERS)", "wait_group"),
+    "a tile copied into the next slot": (
+        "sm_80",
+        "start_copy(a_ring.index(slot)",
+        "start_copy(a_ring.index((slot + 1) % NUM_BUFFERS)",
+        "a_ring",
+    ),
+    "a tile read one slot off": ("sm_80", "arrived(b_ring.index(slot)", "arrived(b_ring.index(1 - slot)", "b_ring"),
+    "a group that is never committed": (
+        "sm_80",
+        "& (i < stop), B_ASYNC)\n        async_copy.commit_group()\n",
+        "& (i < stop), B_ASYNC)\n",
+        "wait_group",
+    ),
+    "no fence before the warpgroup instruction": ("sm_90", "        fence_async_shared()\n", "", "fence_async_shared"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str, tmp_path: Path) -> None:
+    target, right, wrong, words = FAULTS[fault]
+    text = upgraded(matmul(), target).text
+    assert right in text
+    given = operands(64, 32, 128, torch.float16, "plain")
+    run(text, tmp_path, target, **given)
+    with pytest.raises(EmulationError, match=words):
+        run(text.replace(right, wrong), tmp_path, target, **given)
+
+
+# -- what it compiles to
+
+
+def compiled(text: str, folder: Path, target: str, aligned: bool, num_stages: int = 3) -> Resources:
+    module = module_of(text, folder, "compiled")
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    numbers = dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), "i32")
+    units = {"stride_ak": 1, "stride_bn": 1}
+    sizes = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+    entry = {
+        "fn": module.matmul_kernel,
+        "signature": {**pointers, **numbers, **dict.fromkeys([*units, *sizes], "constexpr")},
+        "constexprs": {**units, **sizes},
+        "num_warps": 4,
+        "num_stages": num_stages,
+    }
+    if not aligned:
+        entry["attrs"] = {}
+    found = compile_kernel(entry, target, as_launched=True)
+    assert isinstance(found, Resources), found
+    return found
+
+
+def copies(found: Resources) -> int:
+    return sum(access.instructions for access in found.accesses if access.kind == "async")
+
+
+@pytest.mark.parametrize("num_stages", [2, 3, 4])
+def test_it_has_the_resources_of_tritons_own_pipeline(num_stages: int, tmp_path: Path) -> None:
+    original = compiled(matmul(), tmp_path, "sm_80", True, num_stages)
+    port = compiled(upgraded(matmul()).text, tmp_path, "sm_80", True, num_stages)
+    assert copies(port) == copies(original) > 0
+    assert port.shared == original.shared
+    assert port.registers <= 1.1 * original.registers
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_may_be_unaligned_goes_through_registers(target: str, tmp_path: Path) -> None:
+    # cp.async of two bytes does not compile, so this one shows that none is written.
+    assert copies(compiled(upgraded(matmul(), target).text, tmp_path, target, aligned=False)) == 0

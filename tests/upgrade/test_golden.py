@@ -1,0 +1,29 @@
+"""The fixtures: what each stage makes of the literal port is what stands in fixtures/<name>/expected/STAGE.py."""
+
+from pathlib import Path
+
+import pytest
+
+from tritonport.convert import ConvertOptions
+from tritonport.upgrade import STAGES, upgrade_text
+
+ROOT = Path(__file__).parents[2]
+PORTS = sorted(ROOT.glob("fixtures/*/expected/literal.py"))
+
+
+def test_the_tiled_loops_have_a_golden() -> None:
+    found = {path.parents[1].name for path in ROOT.glob("fixtures/*/expected/async-copy.py")}
+    assert found >= {"attention", "attention_backward", "matmul"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("path", PORTS, ids=lambda path: path.parents[1].name)
+def test_the_stage_writes_the_expected_file(path: Path, stage: str) -> None:
+    literal = path.read_text(encoding="utf-8")
+    text = upgrade_text(literal, path="kernel.py", options=ConvertOptions(triton="3.9", stage=stage)).text
+    golden = path.with_name(f"{stage}.py")
+    expected = golden.read_text(encoding="utf-8") if golden.is_file() else literal
+    hint = f"run `python scripts/update_expected.py {path.parents[1].name}` and read what changed"
+    assert text == expected, hint
+    again = upgrade_text(text, path="kernel.py", options=ConvertOptions(triton="3.9", stage=stage)).text
+    assert again == text

@@ -1,0 +1,142 @@
+"""Which loads of a loop its dots read, and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.walk import walk
+
+_DOT = re.compile(r"(dot|dot_new|dot_as|dot_new_as|dot_operand|dot_operands|dot_v2|dot_v3|dot_exact)(_\d+)?")
+_INSTRUCTIONS = frozenset({"mma_v2", "warpgroup_mma", "dot_fma", "dot"})
+_SHARED_PRECISIONS = ('"tf32"', "F32_PRECISION")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tile as an operand of dots: its index and the layout of the result, as source text; None where dots read it
+    in registers, or through other operations.
+
+    `several`: the indices and the layouts where several dots read it, as `dot_operands` takes them. They read one copy
+    only if `read_alike` says so when the kernel is compiled.
+    """
+
+    index: int | None = None
+    result: str | None = None
+    several: tuple[str, str] | None = None
+
+
+def called(node: cst.CSTNode) -> str:
+    """The last name of the function that a call names; empty for anything else."""
+    if not isinstance(node, cst.Call):
+        return ""
+    function = node.func
+    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
+
+
+def is_dot(node: cst.CSTNode) -> bool:
+    """Whether a node is a call of a dot, or of a function of the port that puts an operand where dots read it."""
+    name = called(node)
+    return bool(_DOT.fullmatch(name)) or name in _INSTRUCTIONS
+
+
+def feeds_dot(name: str, body: Sequence[cst.BaseStatement]) -> bool:
+    """Whether a dot of the loop reads a name, or what is computed from it."""
+    reached = {name}
+    for _ in range(len(body) + 1):
+        before = len(reached)
+        for statement in body:
+            small = [node for node in walk(statement) if isinstance(node, cst.BaseSmallStatement)]
+            for one in small:
+                if reached & set(_names(one)):
+                    reached |= set(assigned_names(cst.SimpleStatementLine([one])))
+        if len(reached) == before:
+            break
+    calls = (node for statement in body for node in walk(statement) if is_dot(node))
+    return any(reached & set(_names(call)) for call in calls)
+
+
+def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.FunctionDef) -> Operand:
+    """How the dots of a loop read the tile of this name."""
+    reads = [node for statement in body for node in _reads(statement, name)]
+    found: set[Operand] = set()
+    for statement in body:
+        for call in walk(statement):
+            if not isinstance(call, cst.Call) or not is_dot(call):
+                continue
+            for place, argument in enumerate(call.args[:2]):
+                if isinstance(argument.value, cst.Name) and argument.value.value == name:
+                    found.add(_role(call, place, function))
+                    reads = [node for node in reads if node is not argument.value]
+    if len(found) != 1 or reads:
+        return Operand()
+    return found.pop()
+
+
+def _role(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
+    name = re.sub(r"_\d+$", "", called(call))
+    values = [argument.value for argument in call.args]
+    code = cst.Module([]).code_for_node
+    plain = len(values) == 3 or (len(values) == 4 and code(values[3]) in _SHARED_PRECISIONS)
+    if name == "dot_operand" and place == 0 and plain and isinstance(values[1], cst.Integer):
+        return Operand(int(values[1].value), code(values[2]))
+    if name == "dot_operands" and place == 0 and len(values) == 3:
+        indices, layouts = values[1], values[2]
+        if isinstance(indices, cst.List) and isinstance(layouts, cst.List):
+            first = indices.elements[0].value
+            if isinstance(first, cst.Integer):
+                return Operand(int(first.value), code(layouts.elements[0].value), (code(indices), code(layouts)))
+    if name == "dot" and len(values) == 3:
+        return Operand(place, _result_layout(values[2], function))
+    if name == "dot_new" and len(values) == 3:
+        return Operand(place, code(values[2]))
+    if name == "dot_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
+        return Operand(place, _result_layout(values[2], function))
+    if name == "dot_new_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
+        return Operand(place, code(values[2]))
+    return Operand()
+
+
+def _result_layout(accumulator: cst.BaseExpression, function: cst.FunctionDef) -> str | None:
+    """The layout that an accumulator is made in, as source text."""
+    if not isinstance(accumulator, cst.Name):
+        return None
+    for node in walk(function):
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call):
+            names = [target.target.value for target in node.targets if isinstance(target.target, cst.Name)]
+            layouts = [
+                argument.value
+                for argument in node.value.args
+                if argument.keyword is not None and argument.keyword.value == "layout"
+            ]
+            if accumulator.value in names and layouts:
+                return cst.Module([]).code_for_node(layouts[0])
+    return None
+
+
+def _names(node: cst.CSTNode) -> Iterator[str]:
+    return (item.value for item in walk(node) if isinstance(item, cst.Name))
+
+
+def _reads(statement: cst.CSTNode, name: str) -> list[cst.Name]:
+    """Where a statement reads a name's value: not where it assigns it or asks only for its type."""
+    passed = set()
+    for node in walk(statement):
+        if isinstance(node, cst.Attribute) and node.attr.value in ("dtype", "shape"):
+            passed.add(id(node.value))
+        if isinstance(node, cst.AssignTarget):
+            passed.add(id(node.target))
+        if isinstance(node, cst.Arg) and node.keyword is not None:
+            passed.add(id(node.keyword))
+        if isinstance(node, cst.Attribute):
+            passed.add(id(node.attr))
+    return [
+        node for node in walk(statement) if isinstance(node, cst.Name) and node.value == name and id(node) not in passed
+    ]
+
+
+__all__ = ["Operand", "called", "feeds_dot", "is_dot", "operand_of"]

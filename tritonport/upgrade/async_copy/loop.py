@@ -1,0 +1,277 @@
+"""Writing a pipelined loop: the ring, the prologue, the steady state and the drain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.convert.names import Names
+from tritonport.report import note_code
+from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.async_copy.plan import HINTS, Copy, LoopPlan
+
+HINT = "TP106"
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The names that a pipelined loop uses.
+
+    Attributes:
+        gl: the module of the Gluon language.
+        copies: the module of cp.async (`async_copy`).
+        buffers: the depth of the ring.
+        helpers: the emitted functions under the names they have in the file.
+        flags: per copied tile, by the place of its load, the argument that says whether a launch can copy it.
+    """
+
+    gl: str
+    copies: str
+    buffers: str
+    helpers: Mapping[str, str]
+    flags: Mapping[int, str]
+
+
+class LoopWriter:
+    """Writes one loop anew as source text."""
+
+    def __init__(self, plan: LoopPlan, spelling: Spelling, names: Names, module: cst.Module) -> None:
+        self.plan = plan
+        self.use = spelling
+        self.names = names
+        self.module = module
+        self.index = plan.loop.target
+        self.counter = names.fresh("i")
+        self.slot = names.fresh("slot")
+        self.next = names.fresh(f"next_{self.index}")
+        self.rings = {copy.place: names.fresh(f"{copy.access.target}_ring") for copy in plan.copies}
+        self.results = {copy.place: copy.operand.result for copy in plan.copies}
+        self.ahead = {name: names.fresh(f"next_{name}") for name in plan.split.renamed}
+
+    def write(self) -> list[cst.BaseStatement]:
+        """The statements that take the place of the loop."""
+        node = self.plan.loop.node
+        hint = self.plan.loop.stages
+        depth = f"{self.use.helpers['ring_depth']}({self._code(hint)})" if hint is not None else ""
+        lines = [f"{self.use.buffers}: {self.use.gl}.constexpr = {depth}"] if depth else []
+        lines += [*self._rings(), *self._bounds()]
+        lines += [f"{self.ahead[name]} = {name}" for name in self.plan.split.carried]
+        before = [self._statement(line) for line in lines]
+        before += [self._prologue(), self._statement(f"{self.slot} = 0")]
+        kept = [line for line in node.leading_lines if line.comment is None or not _said_of_depth(line.comment.value)]
+        before[0] = before[0].with_changes(leading_lines=kept)
+        after = self._statement(f"{self.use.copies}.wait_group(0)")
+        return [*before, self._steady(), after]
+
+    # -- pieces
+
+    def _rings(self) -> list[str]:
+        lines = []
+        for copy in self.plan.copies:
+            ring = self.rings[copy.place]
+            dtype = f"{copy.access.base}.dtype.element_ty"
+            layout = self.names.fresh(f"{ring}_layout")
+            shape = ", ".join(copy.shape)
+            if copy.operand.several is not None:
+                indices, layouts = copy.operand.several
+                result = self.names.fresh(f"{copy.access.target}_result_layout")
+                alike = f"{self.use.helpers['read_alike']}({dtype}, {indices}, {layouts})"
+                lines.append(f"{result}: {self.use.gl}.constexpr = {copy.operand.result} if {alike} else None")
+                self.results[copy.place] = result
+            role = f"{copy.operand.index}, {self.results[copy.place]}"
+            made = f"{self.use.helpers['ring_layout']}({copy.layout}, [{shape}], {dtype}, {role})"
+            lines.append(f"{layout}: {self.use.gl}.constexpr = {made}")
+            lines.append(
+                f"{ring} = {self.use.gl}.allocate_shared_memory({dtype}, [{self.use.buffers}, {shape}], {layout})"
+            )
+        return lines
+
+    def _bounds(self) -> list[str]:
+        """The bounds of the loop, each once: the copies compare with them too."""
+        loop = self.plan.loop
+        lines: list[str] = []
+        assert loop.stop is not None
+        self.stop = self._bound(loop.stop, "stop", lines)
+        self.start = self._bound(loop.start, "start", lines) if loop.start is not None else None
+        self.step = self._code(loop.step) if loop.step is not None else None
+        return lines
+
+    def _bound(self, node: cst.BaseExpression, wanted: str, lines: list[str]) -> str:
+        assigned = {name for line in self.plan.body for name in _assigned(line)}
+        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and node.value not in assigned):
+            return self._code(node)
+        name = self.names.fresh(wanted)
+        lines.append(f"{name} = {self._code(node)}")
+        return name
+
+    @property
+    def _from_zero(self) -> bool:
+        return self.start is None or self.start == "0"
+
+    def _prologue(self) -> cst.BaseStatement:
+        index, body = self.counter, []
+        if not self._from_zero or self.step is not None:
+            index = self.next
+            ahead = self.counter if self.step is None else f"{self.counter} * {_factor(self.step)}"
+            body.append(self._statement(f"{index} = {ahead if self._from_zero else f'{self.start} + {ahead}'}"))
+        body += self._copies(index, self.counter, bare=True)
+        loop = self._statement(f"for {self.counter} in {self.use.gl}.static_range({self.use.buffers}):\n    pass")
+        assert isinstance(loop, cst.For)
+        return loop.with_changes(body=cst.IndentedBlock(body))
+
+    def _steady(self) -> cst.BaseStatement:
+        loop = self.plan.loop
+        assert isinstance(loop.node, cst.For)
+        body = [
+            self._statement(
+                f"# This iteration's tiles are in the oldest of the {self.use.buffers} groups under way.\n"
+                f"{self.use.copies}.wait_group({self.use.buffers} - 1)"
+            ),
+        ]
+        copies = {copy.place: copy for copy in self.plan.copies}
+        body += self._staying(copies)
+        ahead = self.use.buffers if self.step is None else f"{self.use.buffers} * {_factor(self.step)}"
+        body.append(self._statement(f"{self.next} = {self.index} + {ahead}"))
+        body += self._copies(self.next, self.slot, bare=False)
+        # A counter takes fewer registers than the remainder of the index.
+        last = f"{self.slot} == {self.use.buffers} - 1"
+        body.append(self._statement(f"{self.slot} = {self.use.gl}.where({last}, 0, {self.slot} + 1)"))
+        block = loop.node.body
+        assert isinstance(block, cst.IndentedBlock)
+        return loop.node.with_changes(iter=self._iterator(), body=block.with_changes(body=body), leading_lines=[])
+
+    def _iterator(self) -> cst.BaseExpression:
+        call = self.plan.loop.node.iter  # type: ignore[union-attr]
+        assert isinstance(call, cst.Call)
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        assert self.plan.loop.stop is not None
+        swaps[self.plan.loop.stop] = cst.parse_expression(self.stop)
+        if self.plan.loop.start is not None and self.start is not None:
+            swaps[self.plan.loop.start] = cst.parse_expression(self.start)
+        found: cst.Call = replaced(call, swaps)
+        # A hint has become the depth of the ring; Gluon acts on no other.
+        positional = [argument for argument in found.args if argument.keyword is None]
+        steps = [
+            argument for argument in found.args if argument.keyword is not None and argument.keyword.value == "step"
+        ]
+        plain = [
+            *positional,
+            *(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT) for argument in steps),
+        ]
+        if plain:
+            plain[-1] = plain[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return found.with_changes(func=cst.Name("range"), args=plain)
+
+    def _staying(self, copies: Mapping[int, Copy]) -> list[cst.BaseStatement]:
+        """The computation, with the tiles of the ring in the place of the loads."""
+        lines: list[cst.BaseStatement] = []
+        for place, line in enumerate(self.plan.body):
+            copy = copies.get(place)
+            if copy is not None:
+                assert isinstance(line, cst.SimpleStatementLine)
+                lines.append(line.with_changes(body=self._small(f"{copy.access.target} = {self._tile(copy)}")))
+            elif place in self.plan.split.stays:
+                lines.append(line)
+        return lines
+
+    def _tile(self, copy: Copy) -> str:
+        tile = f"{self.rings[copy.place]}.index({self.slot})"
+        result = self.results[copy.place]
+        if result is not None:
+            return f"{self.use.helpers['arrived']}({tile}, {copy.layout}, {result})"
+        loaded = f"{tile}.load({copy.layout})"
+        if not copy.refill:
+            return loaded
+        assert copy.mask is not None and copy.access.other is not None
+        return f"{self.use.gl}.where({self._code(copy.mask)}, {loaded}, {self._code(copy.access.other)})"
+
+    def _copies(self, index: str, slot: str, bare: bool) -> list[cst.BaseStatement]:
+        """What runs ahead, for the iteration `index`, into the tiles at `slot`; `bare`: without comments."""
+        copies = {copy.place: copy for copy in self.plan.copies}
+        last = max(copies)
+        names = {**self.ahead, self.index: index}
+        lines: list[cst.BaseStatement] = []
+        for place in self.plan.split.ahead:
+            copy = copies.get(place)
+            if copy is None:
+                line = self.plan.body[place]
+                if bare or place in self.plan.split.stays:
+                    line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
+                lines.append(_renamed(line, names))
+                continue
+            lines.append(self._statement(self._start(copy, names, index, slot)))
+            if place == last:
+                lines.append(self._statement(f"{self.use.copies}.commit_group()"))
+        return lines
+
+    def _start(self, copy: Copy, names: Mapping[str, str], index: str, slot: str) -> str:
+        pointer = self._code(_renamed(copy.pointer, names))
+        present = f"{index} < {self.stop}"
+        if copy.mask is not None:
+            mask = _renamed(copy.mask, names)
+            present = f"{self._conjunct(mask)} & ({present})"
+        ring = f"{self.rings[copy.place]}.index({slot})"
+        given = [ring, pointer, present, self.use.flags[copy.place]]
+        if copy.hints:
+            given += [self._code(copy.hints[name]) if name in copy.hints else '""' for name in HINTS]
+        return f"{self.use.helpers['start_cached_copy' if copy.hints else 'start_copy']}({', '.join(given)})"
+
+    def _conjunct(self, mask: cst.BaseExpression) -> str:
+        text = self._code(mask)
+        plain = isinstance(mask, (cst.Name, cst.Subscript, cst.Call, cst.Attribute)) or bool(mask.lpar)
+        chained = isinstance(mask, cst.BinaryOperation) and isinstance(mask.operator, cst.BitAnd)
+        return text if plain or chained else f"({text})"
+
+    # -- text
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+    def _statement(self, text: str) -> cst.BaseStatement:
+        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
+        assert isinstance(found, cst.BaseStatement)
+        return found
+
+    def _small(self, text: str) -> list[cst.BaseSmallStatement]:
+        line = self._statement(text)
+        assert isinstance(line, cst.SimpleStatementLine)
+        return list(line.body)
+
+
+def is_acted_on(code: str, message: str) -> bool:
+    """Whether a finding is that nothing acts on the `num_stages` of a loop, which is the depth of its ring now."""
+    return code == HINT and message.startswith("num_stages=") and " is a hint " in message
+
+
+def _said_of_depth(comment: str) -> bool:
+    code = note_code(comment)
+    return code is not None and is_acted_on(code, comment.partition(code)[2].strip())
+
+
+def _factor(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _assigned(line: cst.BaseStatement) -> set[str]:
+    return set(assigned_names(cst.IndentedBlock([line])))
+
+
+def _renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The node with names exchanged; attributes and keywords are no names."""
+    skipped = {id(item.attr) for item in walk(node) if isinstance(item, cst.Attribute)}
+    skipped |= {id(item.keyword) for item in walk(node) if isinstance(item, cst.Arg) and item.keyword is not None}
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {
+        item: item.with_changes(value=names[item.value])
+        for item in walk(node)
+        if isinstance(item, cst.Name) and item.value in names and id(item) not in skipped
+    }
+    found: Node = replaced(node, swaps)
+    return found
+
+
+__all__ = ["LoopWriter", "Spelling", "is_acted_on"]

@@ -1,0 +1,135 @@
+"""Splitting a loop: what has to run some iterations ahead for the copies, and what stays with the computation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.dots import called, is_dot
+
+_EFFECTS = ("load", "store", "atomic_", "wait", "arrive", "commit", "copy", "device_print", "device_assert")
+
+
+class NotSplit(Exception):
+    """A loop that cannot be split, and why."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The statements of a loop's body by index.
+
+    Attributes:
+        ahead: those that the copies need, the copied loads among them.
+        stays: those that the computation needs; some of `ahead` are needed twice.
+        renamed: names that both assign: the copies work on `next_` versions of them.
+        carried: of these, the ones with a value from before the loop.
+    """
+
+    ahead: tuple[int, ...]
+    stays: tuple[int, ...]
+    renamed: tuple[str, ...]
+    carried: tuple[str, ...]
+
+
+def split(
+    body: Sequence[cst.BaseStatement],
+    loads: Mapping[int, Iterable[cst.CSTNode]],
+    kept: Iterable[cst.CSTNode],
+    live_after: set[str],
+    index: str,
+) -> Split:
+    """Split a body around its copied loads.
+
+    Args:
+        loads: per statement, the expressions that its copy needs (address and mask).
+        kept: expressions of the loads that the computation evaluates for its own iteration.
+        live_after: names that are read when the loop has ended.
+        index: the loop variable.
+
+    Raises:
+        NotSplit: a statement that would have to run ahead does more than compute a number.
+    """
+    defined = [set(assigned_names(_wrapped(statement))) for statement in body]
+    read = [_read(statement) for statement in body]
+    ahead = _closure(set().union(*(names_of(part) for parts in loads.values() for part in parts)), defined, read, loads)
+    for place in ahead:
+        if place not in loads:
+            _check_pure(body[place])
+    if any(index in names for names in defined):
+        raise NotSplit(f"the loop assigns its own index {index}")
+    rest = [place for place in range(len(body)) if place not in ahead]
+    needed = live_after | set().union(*(read[place] for place in rest), *(names_of(part) for part in kept))
+    back = _closure(needed, defined, read, loads, within=[place for place in ahead if place not in loads])
+    made = set().union(*(defined[place] for place in ahead if place not in loads))
+    shared = made & set().union(*(defined[place] for place in back))
+    carried = [name for name in sorted(shared) if _reads_before_write(name, ahead, defined, read)]
+    return Split(tuple(ahead), tuple(sorted({*rest, *back})), tuple(sorted(shared)), tuple(carried))
+
+
+def _wrapped(statement: cst.BaseStatement) -> cst.IndentedBlock:
+    """A statement below another node: `assigned_names` looks at what a node holds."""
+    return cst.IndentedBlock([statement])
+
+
+def names_of(node: cst.CSTNode) -> set[str]:
+    """The names that an expression reads."""
+    skipped = {id(item.attr) for item in walk(node) if isinstance(item, cst.Attribute)}
+    skipped |= {id(item.keyword) for item in walk(node) if isinstance(item, cst.Arg) and item.keyword is not None}
+    return {item.value for item in walk(node) if isinstance(item, cst.Name) and id(item) not in skipped}
+
+
+def _read(statement: cst.CSTNode) -> set[str]:
+    """The names that a statement reads; its plain targets are none."""
+    targets = {id(node.target) for node in walk(statement) if isinstance(node, cst.AssignTarget)}
+    targets |= {id(node.target) for node in walk(statement) if isinstance(node, cst.AnnAssign)}
+    skipped = {id(item) for node in walk(statement) if id(node) in targets for item in walk(node)}
+    skipped |= {id(item.attr) for item in walk(statement) if isinstance(item, cst.Attribute)}
+    skipped |= {id(item.keyword) for item in walk(statement) if isinstance(item, cst.Arg) and item.keyword is not None}
+    return {item.value for item in walk(statement) if isinstance(item, cst.Name) and id(item) not in skipped}
+
+
+def _closure(
+    needed: set[str],
+    defined: list[set[str]],
+    read: list[set[str]],
+    loads: Mapping[int, Iterable[cst.CSTNode]],
+    within: Sequence[int] | None = None,
+) -> list[int]:
+    """The statements that the needed names depend on; without `within`, together with the loads themselves."""
+    found = set(loads) if within is None else set()
+    candidates = [place for place in (range(len(defined)) if within is None else within) if place not in loads]
+    changed = True
+    while changed:
+        changed = False
+        for place in candidates:
+            if place not in found and defined[place] & needed:
+                found.add(place)
+                needed = needed | read[place]
+                changed = True
+    return sorted(found)
+
+
+def _check_pure(statement: cst.BaseStatement) -> None:
+    code = cst.Module([]).code_for_node(statement).strip().splitlines()[0]
+    if not isinstance(statement, cst.SimpleStatementLine):
+        raise NotSplit(f"its address or its mask depends on a branch or an inner loop: `{code}`")
+    for node in walk(statement):
+        name = called(node)
+        if is_dot(node) or any(name.startswith(effect) or name.endswith(effect) for effect in _EFFECTS):
+            raise NotSplit(f"its address or its mask depends on `{code}`, which cannot run ahead")
+
+
+def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]], read: list[set[str]]) -> bool:
+    for place in places:
+        if name in read[place]:
+            return True
+        if name in defined[place]:
+            return False
+    return False
+
+
+__all__ = ["NotSplit", "Split", "names_of", "split"]

@@ -1,0 +1,169 @@
+"""One stage on one file: what is converted first, what the stage changes, what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, accesses_of
+from tritonport.analysis.access.reader import is_called
+from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert.alignment import asked_of
+from tritonport.convert.long_lines import break_long_lines
+from tritonport.convert.recipes.block_pointer import without_block_pointers
+from tritonport.convert.snippets import available
+from tritonport.report import Diagnostic
+from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.project import shared_project
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
+from tritonport.upgrade.async_copy.loop import is_acted_on
+from tritonport.upgrade.async_copy.plan import KernelPlan, Refused, plan_kernel
+from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, with_functions, with_header
+from tritonport.upgrade.legality import LOOP_STAYS, Reason, describe
+
+STAGES = ("async-copy",)
+_EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
+
+
+def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion:
+    """A file taken to `options.stage`; Triton kernels are converted first.
+
+    A kernel that the stage cannot change stays literal, with a diagnostic per access.
+
+    Raises:
+        InputError: the text is not Python (TP001).
+    """
+    literal = convert_text(text, path=path, options=options)
+    module = SourceModule(literal.text, path, shared_project())
+    original = _Original(text, path, options.target)
+    plans: list[KernelPlan] = []
+    found = list(literal.diagnostics)
+    for kernel in module.kernels:
+        if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
+            continue
+        plan = plan_kernel(module, kernel)
+        problem = _kernel_problem(module, kernel, options.target)
+        if plan.loops and problem is not None:
+            said = Reason(LOOP_STAYS, problem)
+            refused = [Refused(copy.access, said) for loop in plan.loops for copy in loop.copies]
+            plan = replace(plan, loops=(), refused=(*plan.refused, *refused))
+        if plan.loops:
+            plans.append(plan)
+        found += [original.diagnostic(one) for one in plan.refused]
+    acted = {line for plan in plans for line in original.lines_of_loops(plan)}
+    found = [one for one in found if not (is_acted_on(one.code, one.message) and one.line in acted)]
+    found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
+    if not plans:
+        return replace(literal, diagnostics=tuple(found))
+    output = _written(module, plans, options)
+    indent = str(module.tree.default_indent)
+    return replace(literal, text=break_long_lines(output, literal.text, indent), diagnostics=tuple(found))
+
+
+def _kernel_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:
+    """Why no loop of a kernel can be pipelined for a target; None where one can."""
+    if "ring_layout" not in available(target):
+        return f"the dots of {target} work in tensor memory, for which the stage async-copy has no ring"
+    if not _is_launched(module, kernel):
+        return "its kernel is called or inspected by other code, so no launch can say the depth"
+    return None
+
+
+def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
+    """Whether a kernel is only launched, so that a heuristic may fill its arguments."""
+    if kernel.decorator is None:
+        return False
+    return not is_called(module, kernel) and kernel.name not in asked_of(walk(module.tree))
+
+
+def _written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertOptions) -> str:
+    helpers = (*_EMITTED, "read_alike", "ring_depth", "start_cached_copy")
+    renamed = renamed_functions(module, set(helpers), options.target, options.triton)
+    functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
+    names = FileNames(
+        gluon=alias(module, "triton.experimental.gluon", "gluon"),
+        gl=alias(module, "triton.experimental.gluon.language", "gl"),
+        triton=alias(module, "triton", "triton"),
+        copies="async_copy",
+        helpers={name: renamed.get(name, name) for name in helpers},
+        taken=frozenset({*functions, *module.bindings.imported}),
+    )
+    changed: dict[cst.CSTNode, cst.CSTNode] = {}
+    used = set(_EMITTED)
+    for plan in plans:
+        if any(loop.loop.stages is not None for loop in plan.loops):
+            used.add("ring_depth")
+        if any(copy.hints for loop in plan.loops for copy in loop.copies):
+            used.add("start_cached_copy")
+        changed[plan.kernel.node] = pipelined(plan, names, module.tree)
+    tree = module.tree.visit(_Swap(changed))
+    assert isinstance(tree, cst.Module)
+    place = next(
+        (index for index, statement in enumerate(module.tree.body) if any(node in changed for node in walk(statement))),
+        0,
+    )
+    imports = ["from triton.experimental.gluon.language.nvidia.ampere import async_copy"]
+    if not any("triton" in meanings for meanings in module.bindings.imported.values()):
+        imports.append("import triton")
+    body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
+    text = tree.with_changes(body=body).code
+    return with_header(text, options.stage, options.target, *async_copy_versions(options.triton))
+
+
+class _Swap(cst.CSTTransformer):
+    def __init__(self, changed: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
+        super().__init__()
+        self.changed = changed
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        found = self.changed.get(original_node, updated_node)
+        assert isinstance(found, cst.FunctionDef)
+        return found
+
+
+class _Original:
+    """The file as the user has it: where its accesses stand."""
+
+    def __init__(self, text: str, path: str, target: str) -> None:
+        self.module = without_block_pointers(SourceModule(text, path, shared_project()), target)
+        self.kernels = {kernel.qualified: kernel for kernel in self.module.kernels}
+
+    def lines_of_loops(self, plan: KernelPlan) -> set[int]:
+        """Where the loops of a plan stand: a port has the loops of its original."""
+        kernel = self.kernels.get(plan.kernel.qualified)
+        if kernel is None:
+            return set()
+        ported, written = (
+            [node for node in walk(one.node) if isinstance(node, (cst.For, cst.While))] for one in (plan.kernel, kernel)
+        )
+        places = [ported.index(loop.loop.node) for loop in plan.loops]
+        return {self.module.position(written[place])[0] for place in places if place < len(written)}
+
+    def diagnostic(self, refused: Refused) -> Diagnostic:
+        """What is said of an access that stays as it is, at its line in the user's file."""
+        access, reason = refused.access, refused.reason
+        line, column = self._place(access)
+        message = f"{describe(access)} stays as it is: {reason.text}"
+        return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
+
+    def _place(self, access: Access) -> tuple[int, int]:
+        kernel = self.kernels.get(access.kernel.qualified)
+        if kernel is None:
+            return 1, 1
+        # The port may have written a load once per layout: `page_k` and `page_v` for `page`.
+        same = [
+            one
+            for one in accesses_of(self.module, kernel)
+            if one.kind == access.kind
+            and (one.target == access.target or (one.target and access.target.startswith(f"{one.target}_")))
+        ]
+        same.sort(key=lambda one: (one.base != access.base, one.target != access.target))
+        if not same:
+            return self.module.line_of(kernel), 1
+        return self.module.position(same[0].node)
+
+
+__all__ = ["STAGES", "upgrade_text"]

@@ -1,0 +1,141 @@
+"""The accesses of a file as a table: what each reads or writes, and whether a stage may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tritonport.analysis.access import Access, Form, accesses_of
+from tritonport.analysis.access.forms import show
+from tritonport.analysis.dims import Dim
+from tritonport.convert import ConvertOptions
+from tritonport.convert.recipes.block_pointer import without_block_pointers
+from tritonport.report import Diagnostic
+from tritonport.source.module import SourceModule
+from tritonport.source.project import shared_project
+from tritonport.upgrade.legality import Reason, considered, describe, reasons
+
+HEADINGS = ("line", "access", "address", "tile", "extents", "fill", "per iteration", "verdict")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One access of one kernel, with the conditions of the stage that it fails; None: the stage is not about it."""
+
+    access: Access
+    line: int
+    column: int
+    reasons: tuple[Reason, ...] | None
+
+    def cells(self) -> tuple[str, ...]:
+        """The texts under `HEADINGS`."""
+        access, form = self.access, self.access.address
+        affine = isinstance(form, Form)
+        return (
+            str(self.line),
+            f"{access.kind} {access.target}".strip(),
+            address_text(access),
+            " x ".join(size or "1" for size in form.sizes) if isinstance(form, Form) else "",
+            "; ".join(extent or "-" for extent in access.extents),
+            {"none": "", "any": "any"}.get(access.fill, access.fill),
+            _advance(access) if affine else "",
+            self.verdict,
+        )
+
+    @property
+    def verdict(self) -> str:
+        """`legal`, the codes of what it fails, or `-`."""
+        if self.reasons is None:
+            return "-"
+        return ", ".join(dict.fromkeys(reason.code for reason in self.reasons)) or "legal"
+
+
+@dataclass(frozen=True)
+class KernelTable:
+    """The accesses of one kernel."""
+
+    kernel: str
+    line: int
+    rows: tuple[Row, ...]
+
+    def diagnostics(self, path: str) -> list[Diagnostic]:
+        """One per condition that an access fails."""
+        return [
+            Diagnostic(
+                reason.code,
+                f"{describe(row.access)} stays as it is: {reason.text}",
+                path,
+                row.line,
+                row.column,
+                self.kernel,
+            )
+            for row in self.rows
+            for reason in row.reasons or ()
+        ]
+
+
+def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list[KernelTable]:
+    """The accesses of each kernel of a Triton or Gluon file that has any.
+
+    Raises:
+        InputError: the text is not Python (TP001).
+    """
+    module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
+    tables = []
+    for kernel in module.kernels:
+        if options.kernels is not None and kernel.name not in options.kernels:
+            continue
+        rows = []
+        for access in accesses_of(module, kernel):
+            line, column = module.position(access.node)
+            failed = tuple(reasons(stage, access)) if considered(stage, access) else None
+            rows.append(Row(access, line, column, failed))
+        if rows:
+            tables.append(KernelTable(kernel.qualified, module.line_of(kernel), tuple(rows)))
+    return tables
+
+
+def address_text(access: Access) -> str:
+    """`a_ptr + BLOCK_M * pid + i0 * stride_am`: base, offset, and each coordinate with its stride."""
+    form = access.address
+    if not isinstance(form, Form):
+        return f"not affine: {form.reason}"
+    rest = [(monomial, factor) for monomial, factor in form.offset.terms if monomial != (form.head,)]
+    parts = [form.head] if form.head is not None else []
+    parts += [show(Dim(tuple(rest), ""))] if rest else []
+    for dimension, axis in enumerate(form.axes):
+        if axis is None:
+            continue
+        name = f"i{dimension}"
+        if axis.bent:
+            start = f"{show(axis.start)} + {name}" if axis.start.terms else name
+            name = f"(({start}) % {show(axis.wrap)})" if axis.wrap is not None else f"({start})"
+        parts.append(name if axis.stride.value == 1 else f"{name} * {_grouped(show(axis.stride))}")
+    return " + ".join(parts)
+
+
+def _grouped(text: str) -> str:
+    return f"({text})" if "+" in text else text
+
+
+def _advance(access: Access) -> str:
+    if not access.loops:
+        return ""
+    advance = access.advance
+    if advance is None:
+        return "?"
+    return show(advance) if advance.terms else "the same again"
+
+
+def render_tables(tables: Sequence[KernelTable], path: str) -> str:
+    """The tables as aligned text, a blank line between kernels."""
+    blocks = []
+    for table in tables:
+        rows = [HEADINGS, *(row.cells() for row in table.rows)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        blocks.append("\n".join([f"{path}:{table.line}: {table.kernel}", *(f"  {line}" for line in lines)]) + "\n")
+    return "\n".join(blocks)
+
+
+__all__ = ["KernelTable", "Row", "render_tables", "tables_of"]
