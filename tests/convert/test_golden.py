@@ -44,6 +44,8 @@ def test_host_code_and_comments_survive(path: Path) -> None:
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_the_output_is_for_the_version_that_was_asked_for(path: Path, version: str) -> None:
     text = ported(path.read_text(encoding="utf-8"), version)
-    said = re.search(r"^# tritonport: stage literal, Triton (3\.\d+)(?: to (3\.\d+))?$", text, re.MULTILINE)
+    said = re.search(
+        r"^# tritonport: stage literal(?: for sm_\d+)?, Triton (3\.\d+)(?: to (3\.\d+))?$", text, re.MULTILINE
+    )
     assert said is not None
     assert said[1] <= version <= (said[2] or said[1])

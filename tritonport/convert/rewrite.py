@@ -13,6 +13,7 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import (
     available,
     merged_imports,
+    of_one_target,
     render,
     snippet,
     with_builtins,
@@ -151,7 +152,9 @@ def _with_imports(
     if lines:
         since, until = writer.versions()
         range_ = f"Triton {since}" if since == until else f"Triton {since} to {until}"
-        header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal, {range_}"))
+        # Dots are written for one architecture, everything else for all of them.
+        target = f" for {writer.target}" if writer.snippets & of_one_target() else ""
+        header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal{target}, {range_}"))
         lines[0] = lines[0].with_changes(leading_lines=[header])
     start = place if first_kernel is None else first_kernel
     writer.followed = plan(writer, needed(writer))

@@ -47,6 +47,12 @@ def available(target: str) -> frozenset[str]:
 
 
 @cache
+def of_one_target() -> frozenset[str]:
+    """The emitted functions that are not the same for every architecture."""
+    return frozenset(path.stem for path in (rules_dir() / "emitted").glob("*/*.py"))
+
+
+@cache
 def _calls(name: str, target: str) -> tuple[str, ...]:
     """The other emitted functions that one refers to."""
     code = re.sub(r'''"""[\s\S]*?"""|#.*''', "", snippet(name, target)[1])
