@@ -11,13 +11,16 @@ from tests.convert.kernels import convert, kernel_text
 from tests.convert.test_golden import FIXTURES
 from tests.convert.test_hard_kernels import NAMES, text_of
 from tests.convert.test_text import SCALARS
+from tests.upgrade.kernels import indexed, matmul
 from tritonport.analysis.interpreter import Interpreter
 from tritonport.analysis.values import Refusal
+from tritonport.convert import ConvertOptions
 from tritonport.convert.recipes import RECIPES, load_recipes
 from tritonport.layouts.solver import frames_of
 from tritonport.rules_data import rules_dir
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
+from tritonport.upgrade import upgrade_text
 
 load_recipes()
 
@@ -63,7 +66,16 @@ def written(target: str) -> frozenset[str]:
         if "return_indices" in text:
             ports.append(convert(text, "3.6", target=target).text)
         found.update(re.findall(r"\w+", "\n".join(ports)))
+    if target != "sm_100":
+        found.update(re.findall(r"\w+", "\n".join(staged(target))))
     return frozenset(found)
+
+
+def staged(target: str) -> list[str]:
+    """What the stages write: with a depth of the loop's own, and with a policy of the cache."""
+    cached = matmul().replace("other=0.0)", "other=0.0, eviction_policy='evict_last')")
+    options = ConvertOptions(triton="3.9", target=target, stage="async-copy")
+    return [upgrade_text(text, path="kernel.py", options=options).text for text in (matmul(), indexed(), cached)]
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
