@@ -19,7 +19,7 @@ echo "== tests, newest Triton"
 .venv/bin/python -m pytest -q -n 2 --dist loadfile --durations=10 "$@"
 echo "== tests that depend on the version, oldest Triton"
 # What is about text alone says of each version what it should be, and is not run again.
-versioned=(tests/rules tests/fixtures tests/verify/emulate tests/verify/compile tests/upgrade/test_async_copy.py)
+versioned=(tests/rules tests/fixtures tests/verify/emulate tests/upgrade/test_async_copy.py)
 for name in block_pointers descriptors dots emitted hard_kernels scaled_dots shapes sort staging unaligned; do
     versioned+=("tests/convert/test_$name.py")
 done

@@ -121,7 +121,7 @@ def test_names_of_each_version(version: str, load_name: str, store_name: str) ->
     text = convert(SOURCE.read_text(), version=version).text
     assert f"{load_name}(desc, coord, ready, tile)" in text and f"{store_name}(desc, coord, tile)" in text
     first, last = ("3.6", "3.7") if version < "3.8" else ("3.8", "3.9")
-    assert f"# tritonport: stage literal, Triton {first} to {last}\n" in text
+    assert f"# tritonport: stage literal for sm_90, Triton {first} to {last}\n" in text
 
 
 def test_one_import_of_each_module() -> None:
