@@ -22,7 +22,6 @@ from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.terms import Root, normal
 from tritonport.source.walk import walk
 
-LINE = 120
 Loop = cst.For | cst.While
 Binding = cst.Assign | cst.AugAssign
 
@@ -157,10 +156,7 @@ class AccumulatorWriter(ExpressionWriter):
         accumulator = self.memory_of(web)
         if accumulator is None:
             return value
-        call = self._memory_call("tmem_store", accumulator.memory, value)
-        indent = len(str(self.module.config.default_indent)) * (self.depth + 1)
-        width = indent + len(f"{accumulator.memory} = {cst.Module([]).code_for_node(call)}")
-        return call if width <= LINE else _broken(call, str(self.module.config.default_indent))
+        return self._memory_call("tmem_store", accumulator.memory, value)
 
     def added_to(self, operand: cst.Name, web: Web) -> cst.BaseExpression | None:
         """The variable in tensor memory that a dot adds to, with the operand in it; None for any other operand."""
@@ -184,15 +180,6 @@ class AccumulatorWriter(ExpressionWriter):
 
     def after_loop(self, name: str, accumulator: Accumulator) -> cst.SimpleStatementLine:
         return _assignment(name, self.loaded(accumulator))
-
-
-def _broken(call: cst.Call, indent: str) -> cst.Call:
-    """A call with its arguments on a line of their own."""
-    inner, outer = (
-        cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(text)) for text in (indent, "")
-    )
-    last = call.args[-1].with_changes(whitespace_after_arg=outer)
-    return call.with_changes(whitespace_before_args=inner, args=[*call.args[:-1], last])
 
 
 def _assignment(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:

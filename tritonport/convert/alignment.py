@@ -19,8 +19,6 @@ from tritonport.analysis.shapes import PRODUCT
 from tritonport.convert.names import Names
 from tritonport.layouts.terms import Root
 
-LINE = 119
-
 
 @dataclass
 class Alignment:
@@ -75,17 +73,10 @@ class Alignment:
         """Whether all arguments of a product are compile-time ones; a tile size among them has the 16 already."""
         return all(factor in self.compile_time for factor in name.split(PRODUCT))
 
-    def decorator(self, triton: str, helper: str) -> str:
-        """The source of the decorator that fills the arguments."""
-        entries = []
-        for needed, flag in self.flags.items():
-            quoted = ", ".join(f'"{name}"' for name in needed)
-            entries.append(f'"{flag}": lambda args: {helper}(args, {quoted})')
-        body = f"{triton}.heuristics({{{', '.join(entries)}}})"
-        if len(body) < LINE:
-            return body
-        lines = ",\n        ".join(entries)
-        return f"{triton}.heuristics(\n    {{\n        {lines},\n    }}\n)"
+    def entries(self, helper: str) -> dict[str, str]:
+        """What a launch fills the arguments with, as expressions of its `args`."""
+        quoted = {flag: ", ".join(f'"{name}"' for name in needed) for needed, flag in self.flags.items()}
+        return {flag: f"{helper}(args, {names})" for flag, names in quoted.items()}
 
 
 def tile_names(roots: Iterable[Root]) -> set[str]:

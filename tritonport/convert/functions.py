@@ -20,9 +20,11 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.accumulators import Accumulator, AccumulatorWriter, Loop
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.expressions import Inconsistent
+from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
+from tritonport.convert.parameters import has_default, with_commas
 from tritonport.convert.sinking import sink_loads
 from tritonport.convert.snippets import rename
 from tritonport.convert.staging import shared_arguments, tiles_to_stage, turned
@@ -189,13 +191,13 @@ class FunctionWriter(AccumulatorWriter):
         changed = [self._parameter(param) for param in parameters.params]
         keyword_only = [self._parameter(param) for param in parameters.kwonly_params]
         for _, _, name in self.again:
-            changed.append(cst.Param(cst.Name(name), default=None if not _has_default(changed) else cst.Name("None")))
+            changed.append(cst.Param(cst.Name(name), default=None if not has_default(changed) else cst.Name("None")))
         for name, _ in self.slots:
             annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
             changed.append(
-                cst.Param(cst.Name(name), annotation, default=None if not _has_default(changed) else cst.Name("None"))
+                cst.Param(cst.Name(name), annotation, default=None if not has_default(changed) else cst.Name("None"))
             )
-        return parameters.with_changes(params=_with_commas(changed, parameters.params), kwonly_params=keyword_only)
+        return parameters.with_changes(params=with_commas(changed, parameters.params), kwonly_params=keyword_only)
 
     def _parameter(self, param: cst.Param) -> cst.Param:
         changes: dict[str, object] = {}
@@ -253,9 +255,6 @@ class FunctionWriter(AccumulatorWriter):
                 text = rename(plain, self.module.renamed_snippets)
                 last = max(last, self.module.below_locals(text, node))
                 written = f"{made}: {self.module.gl}.constexpr = {text}"
-                if len(written) + len(str(self.module.config.default_indent)) > LINE and text.endswith(")"):
-                    function, arguments = text[:-1].split("(", 1)
-                    written = f"{made}: {self.module.gl}.constexpr = {function}(\n    {arguments}\n)"
                 lines.append(cst.parse_statement(written + "\n", self.module.config))
         recovered = self.module.recovered(self.kernel)
         if recovered is not None and lines:
@@ -274,21 +273,9 @@ class FunctionWriter(AccumulatorWriter):
         """The arguments that say how rows lie, last, and the decorator that fills them."""
         if not self.alignment.flags:
             return node
-        original = node.params.params
-        params = list(original)
-        for flag in self.alignment.flags.values():
-            annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
-            default = cst.Name("True") if _has_default(params) else None
-            params.append(cst.Param(cst.Name(flag), annotation, default=default))
-        helper = self.module.snippet_name("multiples_of_16")
-        text = self.alignment.decorator(self.module.triton_module, helper)
-        decorator = cst.Decorator(cst.parse_expression(text, self.module.config))
-        place = next(index for index, found in enumerate(node.decorators) if found is self.kernel.decorator)
-        decorators = [*node.decorators[:place], decorator, *node.decorators[place:]]
-        extended = node.with_changes(
-            params=node.params.with_changes(params=_with_commas(params, original)), decorators=decorators
-        )
-        return _fitted(extended, str(self.module.config.default_indent))
+        module = self.module
+        entries = self.alignment.entries(module.snippet_name("multiples_of_16"))
+        return with_flags(node, self.kernel, entries, module.gl, module.triton_module, module.module.tree)
 
     def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
         """A helper names the layouts it takes from its arguments, and converts arguments for its loops, at its head."""
@@ -938,93 +925,6 @@ def _axes(term: Term) -> tuple[int, ...]:
 
 def _all_names(node: cst.CSTNode) -> set[str]:
     return {item.value for item in walk(node) if isinstance(item, cst.Name)}
-
-
-def _has_default(params: Sequence[cst.Param]) -> bool:
-    return any(param.default is not None for param in params)
-
-
-def _with_commas(params: list[cst.Param], original: Sequence[cst.Param]) -> list[cst.Param]:
-    if len(params) == len(original):
-        return params
-    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    count = len(original)
-    last = params[count - 1] if count else None
-    trailing = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
-    if count > 1 and isinstance(params[0].comma, cst.Comma):
-        broken = params[count - 2].comma
-        if isinstance(broken, cst.Comma) and isinstance(broken.whitespace_after, cst.ParenthesizedWhitespace):
-            # One parameter to a line: the new ones stand on lines of their own too.
-            first = broken.whitespace_after.first_line
-            line = broken.with_changes(
-                whitespace_after=broken.whitespace_after.with_changes(
-                    first_line=first.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
-                )
-            )
-            result = [*params[: count - 1], params[count - 1].with_changes(comma=_commented(line, trailing))]
-            added = params[count:]
-            result += [param.with_changes(comma=line) for param in added[:-1]]
-            return [*result, added[-1].with_changes(comma=_uncommented(trailing))]
-    result = params[: max(count - 1, 0)]
-    if last is not None:
-        result.append(last.with_changes(comma=space, whitespace_after_param=cst.SimpleWhitespace("")))
-    for index, param in enumerate(params[count:]):
-        result.append(param.with_changes(comma=trailing if index == len(params) - count - 1 else space))
-    if last is not None:
-        result[-1] = result[-1].with_changes(whitespace_after_param=last.whitespace_after_param)
-    return result
-
-
-def _fitted(node: cst.FunctionDef, indent: str) -> cst.FunctionDef:
-    """A signature that has become too long for its line, with one parameter to a line."""
-    params = node.params
-    stars = isinstance(params.star_arg, (cst.Param, cst.ParamStar)) or params.star_kwarg is not None
-    if not params.params or stars or params.kwonly_params or params.posonly_params:
-        return node
-    commas = [param.comma for param in params.params[:-1]]
-    if not all(isinstance(c, cst.Comma) and isinstance(c.whitespace_after, cst.SimpleWhitespace) for c in commas):
-        return node
-    before, last = node.whitespace_before_params, params.params[-1]
-    after = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_param
-    if any(isinstance(space, cst.ParenthesizedWhitespace) and _says_something(space) for space in (before, after)):
-        return node
-    module = cst.Module([])
-    line = " ".join(module.code_for_node(params).split())
-    # On a line of its own, or behind "def name(" and before "):".
-    taken = len(indent) if isinstance(before, cst.ParenthesizedWhitespace) else len(f"def {node.name.value}():")
-    if taken + len(line) <= LINE:
-        return node
-    inner, outer = (
-        cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(text)) for text in (indent, "")
-    )
-    comma = cst.Comma(whitespace_after=inner)
-    bare = [param.with_changes(whitespace_after_param=cst.SimpleWhitespace("")) for param in params.params]
-    broken = [param.with_changes(comma=comma) for param in bare[:-1]]
-    broken.append(bare[-1].with_changes(comma=cst.Comma(whitespace_after=outer)))
-    return node.with_changes(whitespace_before_params=inner, params=params.with_changes(params=broken))
-
-
-def _says_something(space: cst.ParenthesizedWhitespace) -> bool:
-    return space.first_line.comment is not None or any(line.comment is not None for line in space.empty_lines)
-
-
-def _commented(comma: cst.Comma, last: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
-    """A comma with a line break, and the comment that stood behind the last parameter."""
-    whitespace = last.whitespace_after if isinstance(last, cst.Comma) else None
-    if isinstance(whitespace, cst.ParenthesizedWhitespace) and isinstance(
-        comma.whitespace_after, cst.ParenthesizedWhitespace
-    ):
-        return comma.with_changes(
-            whitespace_after=comma.whitespace_after.with_changes(first_line=whitespace.first_line)
-        )
-    return comma
-
-
-def _uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
-    if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
-        first = comma.whitespace_after.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
-        return comma.with_changes(whitespace_after=comma.whitespace_after.with_changes(first_line=first))
-    return comma
 
 
 def _after_docstring(statements: Sequence[cst.BaseStatement]) -> int:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.names import Names
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.loop import LoopWriter, Spelling
 from tritonport.upgrade.async_copy.plan import Copy, KernelPlan, LoopPlan
-from tritonport.upgrade.launch_flags import with_flags
 
 DEFAULT_STAGES = 3  # CUDAOptions.num_stages
 
@@ -48,7 +48,7 @@ def pipelined(plan: KernelPlan, file: FileNames, module: cst.Module) -> cst.Func
         swaps[loop.loop.node] = LoopWriter(loop, spelling, names, module).write()
     body = node.body.visit(_Splice(swaps))
     assert isinstance(body, cst.BaseSuite)
-    return with_flags(node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, module)
+    return with_flags(node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, module, merge=True)
 
 
 def _flags(loop: LoopPlan, names: Names, file: FileNames, entries: dict[str, str]) -> dict[int, str]:

@@ -10,41 +10,45 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from tritonport.convert.functions import _fitted, _has_default, _with_commas
+from tritonport.convert.parameters import has_default, with_commas
 from tritonport.source.module import Kernel, dotted
 
 
 def with_flags(
-    node: cst.FunctionDef, kernel: Kernel, entries: Mapping[str, str], gl: str, triton: str, module: cst.Module
+    node: cst.FunctionDef,
+    kernel: Kernel,
+    entries: Mapping[str, str],
+    gl: str,
+    triton: str,
+    module: cst.Module,
+    merge: bool = False,
 ) -> cst.FunctionDef:
     """The kernel with one more compile-time parameter per entry, and the decorator that fills them.
 
-    `entries` maps a parameter to what its lambda returns. A decorator of heuristics that is there already, next to the
-    one that makes the kernel, takes the entries in.
+    `entries` maps a parameter to what its lambda returns. merge: a decorator of heuristics that is there already, next
+    to the one that makes the kernel, takes the entries in.
     """
     if not entries:
         return node
     original = node.params.params
     params = list(original)
+    annotation = cst.Annotation(cst.parse_expression(f"{gl}.constexpr"))
     for name in entries:
-        default = cst.Name("True") if _has_default(params) else None
-        params.append(
-            cst.Param(cst.Name(name), cst.Annotation(cst.parse_expression(f"{gl}.constexpr")), default=default)
-        )
+        default = cst.Name("True") if has_default(params) else None
+        params.append(cst.Param(cst.Name(name), annotation, default=default))
     decorators = list(node.decorators)
     place = next(index for index, found in enumerate(decorators) if found is kernel.decorator)
     made = [f'"{name}": lambda args: {text}' for name, text in entries.items()]
-    before = decorators[place - 1] if place else None
+    before = decorators[place - 1] if merge and place else None
     present = _entries(before, module) if before is not None else None
-    text = _decorator(triton, [*(present or []), *made], str(module.config_for_parsing.default_indent))
+    decorator = cst.parse_expression(f"{triton}.heuristics({{{', '.join([*(present or []), *made])}}})")
     if present is not None and before is not None:
-        decorators[place - 1] = before.with_changes(decorator=cst.parse_expression(text))
+        decorators[place - 1] = before.with_changes(decorator=decorator)
     else:
-        decorators.insert(place, cst.Decorator(cst.parse_expression(text)))
-    extended = node.with_changes(
-        params=node.params.with_changes(params=_with_commas(params, original)), decorators=decorators
+        decorators.insert(place, cst.Decorator(decorator))
+    return node.with_changes(
+        params=node.params.with_changes(params=with_commas(params, original)), decorators=decorators
     )
-    return _fitted(extended, str(module.config_for_parsing.default_indent))
 
 
 def _entries(decorator: cst.Decorator, module: cst.Module) -> list[str] | None:
@@ -56,11 +60,6 @@ def _entries(decorator: cst.Decorator, module: cst.Module) -> list[str] | None:
     if not isinstance(values, cst.Dict):
         return None
     return [module.code_for_node(element.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for element in values.elements]
-
-
-def _decorator(triton: str, entries: list[str], indent: str) -> str:
-    lines = f",\n{2 * indent}".join(entries)
-    return f"{triton}.heuristics(\n{indent}{{\n{2 * indent}{lines},\n{indent}}}\n)"
 
 
 __all__ = ["with_flags"]
