@@ -1,4 +1,4 @@
-"""What `convert` and `check` share: from flags to a request, and the usage errors that only they can make."""
+"""What `convert`, `upgrade` and `check` share: from flags to a request, its results, and their usage errors."""
 
 import os
 import sys
@@ -10,12 +10,29 @@ import click
 
 from tritonport.cli import _options as options
 from tritonport.cli._options import STDIN, RunFlags
+from tritonport.cli._report import print_report, write_report
 from tritonport.config import Config
+
+_OUTPUT = "Write the one result here."
+_OUT_DIR = "Write the results into a directory."
 
 if TYPE_CHECKING:
     from tritonport.run.convert_file import Recover
     from tritonport.run.deliver import Destination
     from tritonport.run.request import Outcome, Request
+
+
+def destination_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The flags that say where results go: -o, --out-dir, -w, --diff, --check."""
+    for option in (
+        click.option("--check", is_flag=True, help="Write nothing; exit with 1 where something would change."),
+        click.option("--diff", is_flag=True, help="Print what would change; write nothing."),
+        click.option("-w", "--write", is_flag=True, help="Write each result in place of its file."),
+        click.option("--out-dir", metavar="DIR", type=click.Path(file_okay=False), help=_OUT_DIR),
+        click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help=_OUTPUT),
+    ):
+        command = option(command)
+    return command
 
 
 def request_from(
@@ -56,6 +73,30 @@ def convert_all(request: "Request", flags: RunFlags) -> "list[Outcome]":
             if one.result.traceback:
                 click.echo(f"{one.result.report.path}:\n{one.result.traceback}", err=True)
     return outcomes
+
+
+def delivered(
+    request: "Request", destination: "Destination", flags: RunFlags, config: Config, *, diff: bool, check: bool
+) -> int:
+    """Run a request, put the results where they go and report on standard error; returns the exit code."""
+    from tritonport.run.deliver import deliver
+    from tritonport.run.request import report_of
+
+    stdout = sys.stdout.buffer
+    print_bytes = show_diff(stdout) if diff else writer(stdout)
+    outcomes = deliver(convert_all(request, flags), destination, print_bytes)
+    stdout.flush()
+    report = report_of(outcomes, check=check)
+    print_report(
+        report,
+        flags.output_format or config.output_format or "full",
+        err=True,
+        quiet=flags.quiet,
+        kernels=flags.verbose,
+        statistics=flags.statistics,
+    )
+    write_report(report, flags.report_file)
+    return report.exit_code
 
 
 def checked_destination(

@@ -1,24 +1,18 @@
 """`tritonport convert`: Triton to Gluon, stage `literal`."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from tritonport.cli import _options as options
-from tritonport.cli._convert import checked_destination, checked_recovery, convert_all, request_from, show_diff, writer
+from tritonport.cli._convert import checked_destination, checked_recovery, delivered, destination_options, request_from
 from tritonport.cli._options import RunFlags
-from tritonport.cli._report import print_report, write_report
 
 
 @click.command("convert", short_help="Triton to Gluon, as source that a person reads on.")
 @options.paths_argument
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the one result here.")
-@click.option("--out-dir", metavar="DIR", type=click.Path(file_okay=False), help="Write the results into a directory.")
-@click.option("-w", "--write", is_flag=True, help="Write each result in place of its file.")
-@click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 where something would change.")
+@destination_options
 @click.option("--follow", is_flag=True, help="Port helpers from other files of the project too, beside their files.")
 @click.option(
     "--layouts",
@@ -63,26 +57,9 @@ def convert_command(
     error. A directory stands for the .py files in it, and - for standard input. A kernel that cannot be converted stays
     as it was, with the reason; it never stops the others.
     """
-    from tritonport.run.deliver import deliver
-    from tritonport.run.request import report_of
-
     destination = checked_destination(paths, output, out_dir, write, diff, check, follow)
     config = options.config_for(paths, flags.stdin_filename)
     recover = checked_recovery(paths, layouts, case, guess_signature, specialisation)
     request = request_from(paths, config, flags, out_dir)
     request = replace(request, recover=recover, options=replace(request.options, follow=follow))
-    stdout = sys.stdout.buffer
-    print_bytes = show_diff(stdout) if diff else writer(stdout)
-    outcomes = deliver(convert_all(request, flags), destination, print_bytes)
-    stdout.flush()
-    report = report_of(outcomes, check=check)
-    print_report(
-        report,
-        flags.output_format or config.output_format or "full",
-        err=True,
-        quiet=flags.quiet,
-        kernels=flags.verbose,
-        statistics=flags.statistics,
-    )
-    write_report(report, flags.report_file)
-    ctx.exit(report.exit_code)
+    ctx.exit(delivered(request, destination, flags, config, diff=diff, check=check))

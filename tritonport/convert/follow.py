@@ -217,13 +217,12 @@ class _Group:
 
     def file(self) -> FollowedFile:
         functions = [*self._emitted(), *((self.canonical[id(copy)], self._source(copy)) for copy in self.members)]
-        since, until = self.writer.versions()
-        range_ = f"Triton {since}" if since == until else f"Triton {since} to {until}"
+        header = self.writer.header(self._snippets())
         assert self.module.file is not None
         return FollowedFile(
             self.module.name,
             self.module.file,
-            f"# tritonport: stage literal, {range_}, helpers of {self.module.name}",
+            f"{header}, helpers of {self.module.name}",
             tuple(self._imports(functions)),
             tuple(functions),
             tuple(dict.fromkeys((self.reference, self.absolute))),
@@ -242,18 +241,23 @@ class _Group:
         )
 
     def _emitted(self) -> list[tuple[str, str]]:
-        """The functions that every port brings along, as far as these need them."""
+        """The text of those functions, under the names that the port has for them."""
         writer = self.writer
-        named = {name for copy in self.members for name in _names_of(copy)}
-        used = {name for name in writer.snippets if writer.renamed_snippets.get(name, name) in named}
         return [
             (
                 writer.renamed_snippets.get(name, name),
                 render(name, writer.gluon, writer.gl, writer.renamed_snippets, writer.target, writer.triton).strip()
                 + "\n",
             )
-            for name in with_dependencies(used, writer.target)
+            for name in self._snippets()
         ]
+
+    def _snippets(self) -> list[str]:
+        """The functions that every port brings along, as far as these need them."""
+        writer = self.writer
+        named = {name for copy in self.members for name in _names_of(copy)}
+        used = {name for name in writer.snippets if writer.renamed_snippets.get(name, name) in named}
+        return with_dependencies(used, writer.target)
 
     def _imports(self, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
         writer = self.writer
@@ -262,8 +266,7 @@ class _Group:
         if any(f"{writer.gl}." in text for _, text in functions):
             lines.append(f"from triton.experimental.gluon import language as {writer.gl}")
         copies = {copy.name: copy for copy in (*self.members, *self.others)}
-        emitted = {name for name, _ in functions}
-        for name in with_dependencies({name for name in writer.snippets if name in emitted}, writer.target):
+        for name in self._snippets():
             lines += snippet(name, writer.target)[0]
         for copy in self.members:
             for name in _free_names(writer, copy, copies):

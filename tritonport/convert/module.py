@@ -23,7 +23,7 @@ from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.imported import Imported, call_signature, written_as_it_is
 from tritonport.convert.places import Places
 from tritonport.convert.recipes import load_recipes
-from tritonport.convert.snippets import available, render
+from tritonport.convert.snippets import available, of_one_target, render
 from tritonport.convert.wants import Want
 from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.recover.claims import RecoveredLayouts
@@ -574,6 +574,17 @@ class ModuleWriter:
             )
         ]
         return (fitting[0], fitting[-1]) if fitting else (self.triton, self.triton)
+
+    def header(self, emitted: Iterable[str]) -> str:
+        """The comment that says what a file is: its stage, the architecture if it depends on one, the Triton versions.
+
+        emitted: the functions that the file brings along. Dots are written for one architecture, everything else for
+        all of them.
+        """
+        since, until = self.versions()
+        versions = f"Triton {since}" if since == until else f"Triton {since} to {until}"
+        target = "" if of_one_target().isdisjoint(emitted) else f" for {self.target}"
+        return f"# tritonport: stage literal{target}, {versions}"
 
     def limit(self, since: str | None = None, until: str | None = None) -> None:
         """Something written fits these Triton versions alone."""

@@ -13,7 +13,6 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import (
     available,
     merged_imports,
-    of_one_target,
     render,
     snippet,
     with_builtins,
@@ -150,12 +149,8 @@ def _with_imports(
     place = _import_place(body)
     lines = [cst.parse_statement(text, writer.config) for text in wanted]
     if lines:
-        since, until = writer.versions()
-        range_ = f"Triton {since}" if since == until else f"Triton {since} to {until}"
-        # Dots are written for one architecture, everything else for all of them.
-        target = f" for {writer.target}" if writer.snippets & of_one_target() else ""
-        header = cst.EmptyLine(comment=cst.Comment(f"# tritonport: stage literal{target}, {range_}"))
-        lines[0] = lines[0].with_changes(leading_lines=[header])
+        header = writer.header(writer.snippets)
+        lines[0] = lines[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(header))])
     start = place if first_kernel is None else first_kernel
     writer.followed = plan(writer, needed(writer))
     functions, lines_of_functions = _snippet_statements(writer, body, writer.followed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tritonport.convert.follow import SUFFIX, FollowedFile
 from tritonport.report import Diagnostic, InputError
 
-_MARK = "# tritonport: stage literal, "
+_MARK = "# tritonport: stage literal"
 
 
 @dataclass
@@ -28,7 +28,8 @@ class HelperFile:
         return all(self.functions.get(name, text) == text for name, text in other.functions)
 
     def add(self, other: FollowedFile) -> None:
-        self.header = other.header
+        # A file with a dot in it stays one for its architecture, whatever else is added.
+        self.header = self.header if " for " in self.header.partition(",")[0] else other.header
         self.imports += [line for line in other.imports if line not in self.imports]
         for name, text in other.functions:
             self.functions.setdefault(name, text)
