@@ -15,7 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_TARGET = "sm_90"
 STDIN = "-"
-UPGRADES = ("async-copy",)
+UPGRADES = ("async-copy", "tma")
 CHECKED_STAGES = ("async-copy", "tma")
 
 

@@ -22,8 +22,9 @@ def with_flags(
     triton: str,
     module: cst.Module,
     merge: bool = False,
+    constexpr: bool = True,
 ) -> cst.FunctionDef:
-    """The kernel with one more compile-time parameter per entry, and the decorator that fills them.
+    """The kernel with one more parameter per entry (a compile-time one if `constexpr`) and the decorator that fills it.
 
     `entries` maps a parameter to what its lambda returns. merge: a decorator of heuristics that is there already, next
     to the one that makes the kernel, takes the entries in.
@@ -32,9 +33,9 @@ def with_flags(
         return node
     original = node.params.params
     params = list(original)
-    annotation = cst.Annotation(cst.parse_expression(f"{gl}.constexpr"))
+    annotation = cst.Annotation(cst.parse_expression(f"{gl}.constexpr")) if constexpr else None
     for name in entries:
-        default = cst.Name("True") if has_default(params) else None
+        default = cst.Name("True" if constexpr else "None") if has_default(params) else None
         params.append(cst.Param(cst.Name(name), annotation, default=default))
     decorators = list(node.decorators)
     place = next(index for index, found in enumerate(decorators) if found is kernel.decorator)

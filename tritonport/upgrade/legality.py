@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.access import Access, Axis, Form, Mask, Opaque
-from tritonport.analysis.access.forms import show
+from tritonport.analysis.access import Access, Axis, Form, Opaque
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.dots import feeds_dot, is_dot
 
@@ -36,7 +35,7 @@ def considered(stage: str, access: Access) -> bool:
     """Whether a stage is about an access at all."""
     if stage == "async-copy":
         return access.kind == "load" and bool(access.loops) and _rank(access) != 0 and feeds_a_dot(access)
-    return access.kind in ("load", "store") and _rank(access) != 0
+    return access.kind in ("load", "store") and _rank(access) not in (0, 1)
 
 
 def feeds_a_dot(access: Access) -> bool:
@@ -107,28 +106,8 @@ def _tma(access: Access) -> Iterator[Reason]:
         return
     if form.rank > MAX_TMA_RANK:
         yield Reason(NO_DESCRIPTOR, f"it has {form.rank} dimensions, and a descriptor {MAX_TMA_RANK}")
-    if any(axis is None for axis in form.axes):
-        yield Reason(NO_DESCRIPTOR, "a dimension of the tile does not move in memory")
-    elif not unit_stride(form.axes[-1])[0]:
-        last = form.axes[-1]
-        assert last is not None
-        yield Reason(NO_DESCRIPTOR, f"its last dimension has the stride {show(last.stride)}, not 1")
-    yield from _edges(access)
     if access.fill not in ("none", "any", "0", "0.0"):
         yield Reason(NO_DESCRIPTOR, f"masked elements are {access.fill}, and a descriptor fills in zero")
-    for axis in form.axes:
-        if axis is not None and axis.clamp is not None:
-            yield Reason(NO_DESCRIPTOR, f"a coordinate stops at {show(axis.clamp)}, so the last row is read again")
-
-
-def _edges(access: Access) -> Iterator[Reason]:
-    """The mask must be an upper bound of each coordinate: what lies beyond the tensor is all that a copy leaves out."""
-    mask = access.mask or Mask()
-    for text in mask.opaque:
-        yield Reason(NO_DESCRIPTOR, f"the mask `{text}` is no bound of a coordinate")
-    for condition in mask.conditions:
-        if condition.operator in (">", ">="):
-            yield Reason(NO_DESCRIPTOR, f"the mask bounds a coordinate from below ({show(condition.bound.offset)})")
 
 
 def _keyword(access: Access, name: str) -> bool:

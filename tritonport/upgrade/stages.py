@@ -21,10 +21,12 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
 from tritonport.upgrade.async_copy.loop import is_acted_on
 from tritonport.upgrade.async_copy.plan import KernelPlan, Refused, plan_kernel
-from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, with_functions, with_header
-from tritonport.upgrade.legality import LOOP_STAYS, Reason, describe
+from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, stages_of, with_functions, with_header
+from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, describe
+from tritonport.upgrade.tma import plan as tma_plan
+from tritonport.upgrade.tma import stage as tma_stage
 
-STAGES = ("async-copy",)
+STAGES = ("async-copy", "tma")
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
 
 
@@ -39,6 +41,8 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     literal = convert_text(text, path=path, options=options)
     module = SourceModule(literal.text, path, shared_project())
     original = _Original(text, path, options.target)
+    if options.stage == "tma":
+        return _through_descriptors(literal, module, original, options)
     plans: list[KernelPlan] = []
     found = list(literal.diagnostics)
     for kernel in module.kernels:
@@ -61,6 +65,45 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     output = _written(module, plans, options)
     indent = str(module.tree.default_indent)
     return replace(literal, text=break_long_lines(output, literal.text, indent), diagnostics=tuple(found))
+
+
+def _through_descriptors(
+    literal: Conversion, module: SourceModule, original: _Original, options: ConvertOptions
+) -> Conversion:
+    """A file whose tiles go through descriptors, where they can."""
+    plans: list[tma_plan.KernelPlan] = []
+    found = list(literal.diagnostics)
+    triton = alias(module, "triton", "triton")
+    done = "tma" in stages_of(literal.text)
+    for kernel in module.kernels:
+        if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
+            continue
+        if done and is_called(module, kernel):
+            continue  # the form with pointers that an entry of this stage calls
+        plan = tma_plan.plan_kernel(module, kernel, triton)
+        problem = _tma_problem(module, kernel, options.target)
+        if plan.loads and problem is not None:
+            said = Reason(NO_DESCRIPTOR, problem)
+            plan = replace(plan, loads=(), refused=tuple(Refused(tile.access, said) for tile in plan.loads))
+        if plan.loads:
+            plans.append(plan)
+        found += [original.diagnostic(one) for one in plan.refused]
+    found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
+    if not plans:
+        return replace(literal, diagnostics=tuple(found))
+    indent = str(module.tree.default_indent)
+    text = break_long_lines(tma_stage.written(module, plans, options), literal.text, indent)
+    return replace(literal, text=text, diagnostics=tuple(found))
+
+
+def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:
+    if "tile_descriptor" not in available(target):
+        return f"the stage tma has no form for {target}"
+    if not _is_launched(module, kernel):
+        return "its kernel is called or inspected by other code, so no launch can make descriptors"
+    if any(parameter.star for parameter in kernel.parameters):
+        return "its kernel takes any number of arguments"
+    return None
 
 
 def _kernel_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:

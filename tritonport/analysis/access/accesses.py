@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import libcst as cst
 
@@ -27,6 +28,8 @@ class Access:
         loops: the loops around it, outermost first.
         branch: it stands under an `if` inside of the innermost loop (or of the kernel, without one).
         loop_atom, loop_step: the index of the innermost loop in `address`, and what an iteration adds to it.
+        numbers: the scalars that have a name at this place, as polynomials.
+        origins: the call behind each atom that is one of several results: `_tile(gl.program_id(0), M)` for `pid_m`.
     """
 
     kernel: Kernel
@@ -40,6 +43,8 @@ class Access:
     branch: bool
     loop_atom: str = ""
     loop_step: Dim = ZERO
+    numbers: Mapping[str, Dim] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def base(self) -> str | None:

@@ -143,9 +143,11 @@ class ExpressionReader:
         # A flag of the whole tile bounds no coordinate and breaks no run.
         flags = all(isinstance(side, Form) and not any(side.axes) for side in others)
         opaque = tuple(text for mask in masks for text in mask.opaque)
+        whole = tuple(text for mask in masks for text in mask.flags) + ((self.text(node),) if flags and others else ())
         return Mask(
             tuple(condition for mask in masks for condition in mask.conditions),
             opaque if flags else (*opaque, self.text(node)),
+            whole,
         )
 
     def _subscript(self, node: cst.Subscript) -> Value:
@@ -180,7 +182,7 @@ class ExpressionReader:
                     conditions.append(replace(one, form=form))
                 else:
                     opaque.append(self.text(node))
-            return Mask(tuple(conditions), tuple(opaque))
+            return Mask(tuple(conditions), tuple(opaque), base.flags)
         return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
 
     # -- calls
@@ -284,6 +286,18 @@ class ExpressionReader:
                     return forms.bent(one, clamp=other.offset)
         return self._other(node, values)
 
+    def _where(self, node: cst.Call) -> Value:
+        """`where(x < n, x, 0)`: beyond the bound another row, as with a clamp."""
+        values = [self.evaluate(argument.value) for argument in node.args[:3]]
+        if len(values) == 3 and isinstance(values[0], Mask) and len(values[0].conditions) == 1:
+            (condition,) = values[0].conditions
+            other = values[2]
+            plain = not values[0].opaque and not values[0].flags and condition.operator == "<"
+            row = isinstance(other, Form) and not any(other.axes) and other.offset.value == 0
+            if plain and row and condition.form == values[1] and isinstance(values[1], Form):
+                return forms.bent(values[1], clamp=forms.plus(condition.bound.offset, dims.ONE, -1))
+        return self._other(node, values)
+
     def _expand_dims(self, node: cst.Call) -> Value:
         base = self.evaluate(node.args[0].value)
         axis = self.evaluate(node.args[1].value) if len(node.args) > 1 else None
@@ -293,6 +307,6 @@ class ExpressionReader:
         return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
 
 
-_HANDLED = frozenset({"arange", "zeros", "full", "minimum", "expand_dims"})
+_HANDLED = frozenset({"arange", "zeros", "full", "minimum", "where", "expand_dims"})
 
 __all__ = ["Environment", "ExpressionReader"]

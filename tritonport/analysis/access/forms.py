@@ -83,10 +83,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class Mask:
-    """A conjunction; `opaque` are the parts that are no bounds of coordinates, as source text."""
+    """A conjunction; `opaque` are the parts that are no bounds of coordinates, as source text, and `flags` those that
+    are one for the whole tile."""
 
     conditions: tuple[Condition, ...] = ()
     opaque: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

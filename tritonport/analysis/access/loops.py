@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tritonport.analysis.dims import Dim
+
 
 @dataclass(eq=False)
 class Loop:
@@ -16,6 +18,7 @@ class Loop:
         target: the loop variable; empty where there is none.
         start, stop, step: the bounds as nodes, None where the source leaves them out.
         stages: the expression of `num_stages=` in the loop's hint, if it has one.
+        first, stride: start and step as polynomials, once the loop has been read; None where they are none.
     """
 
     node: cst.For | cst.While
@@ -26,6 +29,8 @@ class Loop:
     step: cst.BaseExpression | None = None
     stages: cst.BaseExpression | None = None
     parents: tuple[Loop, ...] = field(default=())
+    first: Dim | None = None
+    stride: Dim | None = None
 
 
 def iteration_of(index: str) -> str:

@@ -6,6 +6,7 @@ A loop is read twice: once to learn how the names it carries move, then with the
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -38,6 +39,7 @@ class Reader(ExpressionReader):
         self.branches = 0
         self.target = ""
         self.made = {parameter.name for parameter in kernel.parameters}
+        self.origins: dict[str, str] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
             value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
@@ -93,7 +95,9 @@ class Reader(ExpressionReader):
     def _part(self, target: cst.BaseExpression, value: Value) -> Value:
         """One of several results of a call: a number of its own where the call was of numbers."""
         if isinstance(value, Form) and value.is_scalar:
-            return forms.scalar(self._own_name(self.text(target)))
+            name = self._own_name(self.text(target))
+            self.origins[name] = forms.show(value.offset)
+            return forms.scalar(name)
         return (
             value if isinstance(value, Opaque) else Opaque(f"`{self.text(target)}` is one of several results", target)
         )
@@ -142,15 +146,19 @@ class Reader(ExpressionReader):
                 merged[name] = found
             else:
                 merged[name] = _either(name, one, other)
+                if _is_number(one) and _is_number(other):
+                    both = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
+                    self.origins[f"{name} after an if"] = both
         self.environment = merged
 
     # -- loops
 
     def _loop(self, node: cst.For | cst.While) -> None:
         loop = read_loop(node, self.loops)
-        for part in (loop.start, loop.stop, loop.step):
-            if part is not None:
-                self.evaluate(part)
+        if loop.stop is not None:
+            self.evaluate(loop.stop)
+        loop.first = self._bound(loop.start, forms.ZERO)
+        loop.stride = self._bound(loop.step, dims.ONE)
         before = dict(self.environment)
         carried = [name for name in dict.fromkeys(assigned_names(node.body)) if name in before and name != loop.target]
         recording, outer, branches = self.recording, self.loops, self.branches
@@ -167,6 +175,10 @@ class Reader(ExpressionReader):
         self.loops, self.branches = outer, branches
         after = {name: _after(name, before[name]) for name in carried}
         self.environment = {**before, **after}
+
+    def _bound(self, node: cst.BaseExpression | None, missing: Dim) -> Dim | None:
+        value = self.evaluate(node) if node is not None else Form(missing)
+        return value.offset if isinstance(value, Form) and value.is_scalar else None
 
     def _iterate(self, node: cst.For | cst.While, loop: Loop, atom: str) -> None:
         if loop.target:
@@ -215,14 +227,15 @@ class Reader(ExpressionReader):
                 self.branches > 0,
                 (loop.target or "iteration") if loop is not None else "",
                 self._step(loop),
+                {name: value.offset for name, value in self.environment.items() if _is_number(value)},
+                dict(self.origins),
             )
         )
 
     def _step(self, loop: Loop | None) -> Dim:
         if loop is None or loop.step is None:
             return dims.ONE
-        step = self.evaluate(loop.step)
-        return step.offset if isinstance(step, Form) else dims.ONE
+        return loop.stride if loop.stride is not None else dims.ONE
 
     def _mask(self, node: cst.BaseExpression | None) -> Mask | None:
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
@@ -231,7 +244,11 @@ class Reader(ExpressionReader):
         if isinstance(value, Mask):
             return value
         flag = isinstance(value, Form) and not any(value.axes)
-        return Mask() if flag else Mask(opaque=(self.text(node),))
+        return Mask(flags=(self.text(node),)) if flag else Mask(opaque=(self.text(node),))
+
+
+def _is_number(value: Value) -> TypeGuard[Form]:
+    return isinstance(value, Form) and value.is_scalar
 
 
 def _either(name: str, one: Value, other: Value) -> Value:

@@ -11,7 +11,7 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.walk import walk
 
-_DOT = re.compile(r"(dot|dot_new|dot_as|dot_new_as|dot_operand|dot_operands|dot_v2|dot_v3|dot_exact)(_\d+)?")
+_DOT = re.compile(r"(dot|dot_(added|limited|new|as|new_as|new_limited|operand|operands|v2|v3|exact))(_\d+)?")
 _INSTRUCTIONS = frozenset({"mma_v2", "warpgroup_mma", "dot_fma", "dot"})
 _SHARED_PRECISIONS = ('"tf32"', "F32_PRECISION")
 

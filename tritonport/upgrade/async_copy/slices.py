@@ -117,10 +117,15 @@ def _check_pure(statement: cst.BaseStatement) -> None:
     code = cst.Module([]).code_for_node(statement).strip().splitlines()[0]
     if not isinstance(statement, cst.SimpleStatementLine):
         raise NotSplit(f"its address or its mask depends on a branch or an inner loop: `{code}`")
-    for node in walk(statement):
-        name = called(node)
-        if is_dot(node) or any(name.startswith(effect) or name.endswith(effect) for effect in _EFFECTS):
-            raise NotSplit(f"its address or its mask depends on `{code}`, which cannot run ahead")
+    if not is_pure(statement):
+        raise NotSplit(f"its address or its mask depends on `{code}`, which cannot run ahead")
+
+
+def is_pure(node: cst.CSTNode) -> bool:
+    """Whether a node only computes: no access to memory, no dot, nothing that waits or prints."""
+    names = [called(one) for one in walk(node)]
+    effects = any(name.startswith(effect) or name.endswith(effect) for name in names for effect in _EFFECTS)
+    return not effects and not any(is_dot(one) for one in walk(node))
 
 
 def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]], read: list[set[str]]) -> bool:
@@ -132,4 +137,4 @@ def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]
     return False
 
 
-__all__ = ["NotSplit", "Split", "names_of", "split"]
+__all__ = ["NotSplit", "Split", "is_pure", "names_of", "split"]

@@ -93,19 +93,39 @@ def _numbers(names: list[str], signature: Mapping[str, str], attrs: Mapping[Any,
 
 @dataclass(frozen=True)
 class _Pointer:
-    """Stands for a tensor where a heuristic asks whether there is one, and how its address is aligned."""
+    """Stands for a tensor where a heuristic asks whether there is one, how its address is aligned, of what it is.
+
+    `kind`: the type of an element as signatures name it (``bf16``).
+    """
 
     address: int
+    kind: str
 
     def data_ptr(self) -> int:
         """The address in bytes."""
         return self.address
 
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return 1 if "8e" in self.kind else max(int(re.sub(r"\D", "", self.kind)), 8) // 8
+
+    @property
+    def dtype(self) -> str:
+        """The type as Triton's descriptors know it."""
+        return self.kind
+
+
+def _descriptor_type(value: Any) -> str | None:
+    """The type of a tensor descriptor that a heuristic made, as signatures name it; None for other values."""
+    if not all(hasattr(value, name) for name in ("base", "block_shape", "layout")):
+        return None
+    return f"tensordesc<{value.base.dtype}{list(value.block_shape)},{value.layout!r}>"
+
 
 def _pointers(names: list[str], signature: Mapping[str, str], attrs: Mapping[Any, Any] | None) -> dict[str, _Pointer]:
     """A stand-in for each pointer parameter that has the alignment the entry gives it: 16 bytes, or 1."""
     return {
-        name: _Pointer(16 if attrs is None or (index,) in attrs or index in attrs else 17)
+        name: _Pointer(16 if attrs is None or (index,) in attrs or index in attrs else 17, signature[name].lstrip("*"))
         for index, name in enumerate(names)
         if signature.get(name, "").startswith("*")
     }
@@ -176,7 +196,10 @@ def complete(
                 except Exception as error:
                     message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
                     raise SpecError(message) from error
-                if name in fn.arg_names:
+                described = _descriptor_type(found)
+                if described is not None:
+                    signature[name] = described
+                elif name in fn.arg_names:
                     constexprs[name] = found
                 else:
                     num_warps = found

@@ -1,0 +1,1 @@
+"""The stage `tma`: tiles through tensor descriptors, where a launch allows them."""

@@ -1,0 +1,366 @@
+"""Writing the body of a kernel whose tiles are copied: shared memory, barriers, copies, waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.convert.names import Names
+from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.async_copy.slices import names_of
+from tritonport.upgrade.tma.plan import KernelPlan, Tile
+
+_STAGING = frozenset({"dot_operand", "dot_operands"})
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The names that the body uses.
+
+    Attributes:
+        load, store: `tma.async_load` and `tma.async_store` under the names of the Triton that is written for.
+        helpers: the emitted functions under the names they have in the file.
+        descriptors: per access, by the identity of its call, its descriptor.
+    """
+
+    gl: str
+    load: str
+    store: str
+    helpers: Mapping[str, str]
+    descriptors: Mapping[int, str]
+
+
+@dataclass
+class _Copied:
+    """A load on its way."""
+
+    tile: Tile
+    descriptor: str
+    smem: str
+    ready: str
+    order: str | None
+
+
+class BodyWriter:
+    """Writes one body. Copies begin where the loads were; what they bring is awaited before it is read."""
+
+    def __init__(self, plan: KernelPlan, spelling: Spelling, names: Names, module: cst.Module) -> None:
+        self.plan, self.use, self.names, self.module = plan, spelling, names, module
+        self.orders: dict[str, str] = {}
+        self.order_lines: list[str] = []
+        self.copied = {id(tile.access.node): self._prepared(tile) for tile in plan.loads}
+        self.stored = {id(tile.access.node): tile for tile in plan.stores}
+        self.phases: dict[int, str] = {}
+        self.elsewhere = self._in_branches()
+        self.index = "_"
+        self.wide = _wide_names(plan.kernel.node)
+        self.types = self._types()
+
+    def write(self) -> cst.BaseSuite:
+        """The body in place of the kernel's own."""
+        body = self.plan.kernel.node.body
+        assert isinstance(body, cst.IndentedBlock)
+        lines = self._block(body.body, outermost=True)
+        place = 1 if self.plan.kernel.node.get_docstring() is not None else 0
+        made = [self._statement(line) for line in self.order_lines]
+        swapped = replaced(cst.IndentedBlock([*lines[:place], *made, *lines[place:]]), self.types)
+        assert isinstance(swapped, cst.IndentedBlock)
+        return body.with_changes(body=swapped.body)
+
+    # -- names
+
+    def _prepared(self, tile: Tile) -> _Copied:
+        name = tile.access.target
+        order = self._order(tile) if tile.order is None else None
+        return _Copied(
+            tile,
+            self.use.descriptors[id(tile.access.node)],
+            self.names.fresh(f"{name}_tile"),
+            self.names.fresh(f"{name}_ready"),
+            order,
+        )
+
+    def _order(self, tile: Tile) -> str:
+        """The name of the order of a matrix that the strides of a launch decide; the kernel's own, where it has one."""
+        first = tile.box.unit[0]
+        text = f"[0, 1] if {self.use.helpers['unit']}({first}) else [1, 0]"
+        if text in self.orders:
+            return self.orders[text]
+        for node in walk(self.plan.kernel.node.body):
+            if not isinstance(node, cst.AnnAssign) or node.value is None or not isinstance(node.target, cst.Name):
+                continue
+            if self._code(node.value) == text:
+                return self.orders.setdefault(text, node.target.value)
+        wanted = tile.access.target or tile.box.base
+        name = self.names.fresh(f"{wanted}_order")
+        self.order_lines.append(f"{name}: {self.use.gl}.constexpr = {text}")
+        return self.orders.setdefault(text, name)
+
+    def _types(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """`a_desc.dtype` where the kernel says `a_ptr.dtype.element_ty`."""
+        by_base = {tile.box.base: self.use.descriptors[key] for key, tile in self.stored.items()}
+        by_base |= {one.tile.box.base: one.descriptor for one in self.copied.values()}
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for node in walk(self.plan.kernel.node.body):
+            if isinstance(node, cst.Attribute) and node.attr.value == "element_ty":
+                base = self._code(node).removesuffix(".dtype.element_ty")
+                if base in by_base:
+                    swaps[node] = cst.parse_expression(f"{by_base[base]}.dtype")
+        return swaps
+
+    # -- statements
+
+    def _block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
+        lines: list[cst.BaseStatement] = []
+        pending: list[tuple[set[str], list[cst.BaseStatement]]] = []
+        for statement in statements:
+            for chosen in self.copied.values():
+                if chosen.tile.choice is not None and chosen.tile.choice.node is statement:
+                    lines += self._begun(chosen, None)
+                    awaited = [self._statement(line) for line in self._awaited(chosen)]
+                    pending.append(({chosen.tile.access.target}, awaited))
+            if id(statement) in self.elsewhere:
+                continue
+            load = self._load_of(statement)
+            if load is not None:
+                assert isinstance(statement, cst.SimpleStatementLine)
+                lines += self._begun(load, statement)
+                awaited = [self._statement(line) for line in self._awaited(load)]
+                pending.append(({load.tile.access.target}, awaited))
+                continue
+            of = [one for one in pending if _is_staging(statement, one[0])]
+            if len(of) == 1:
+                of[0][0].update(assigned_names(cst.IndentedBlock([statement])))
+                of[0][1].append(statement)
+                continue
+            touched = names_of(statement) | set(assigned_names(cst.IndentedBlock([statement])))
+            needed = [place for place, (names, _) in enumerate(pending) if names & touched]
+            for _, awaited in pending[: max(needed, default=-1) + 1]:
+                lines += awaited
+            del pending[: max(needed, default=-1) + 1]
+            lines += self._one(statement, outermost)
+        return lines + [line for _, awaited in pending for line in awaited]
+
+    def _one(self, statement: cst.BaseStatement, outermost: bool) -> list[cst.BaseStatement]:
+        if isinstance(statement, (cst.For, cst.While)):
+            return self._loop(statement, outermost)
+        if isinstance(statement, cst.If):
+            return [self._if(statement, outermost)]
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            small = statement.body[0]
+            tile = self.stored.get(id(small.value)) if isinstance(small, cst.Expr) else None
+            if tile is not None:
+                return [self._store(tile, statement)]
+        return [statement]
+
+    def _if(self, statement: cst.If, outermost: bool) -> cst.If:
+        body = statement.body
+        assert isinstance(body, cst.IndentedBlock)
+        changed = statement.with_changes(body=body.with_changes(body=self._block(body.body, outermost)))
+        orelse = statement.orelse
+        if isinstance(orelse, cst.If):
+            return changed.with_changes(orelse=self._if(orelse, outermost))
+        if orelse is not None and isinstance(orelse.body, cst.IndentedBlock):
+            inner = orelse.body.with_changes(body=self._block(orelse.body.body, outermost))
+            return changed.with_changes(orelse=orelse.with_changes(body=inner))
+        return changed
+
+    def _loop(self, node: cst.For | cst.While, outermost: bool) -> list[cst.BaseStatement]:
+        inside = [one for one in self.copied.values() if any(loop.node is node for loop in one.tile.access.loops)]
+        body = node.body
+        if not inside or not isinstance(body, cst.IndentedBlock):
+            if isinstance(body, cst.IndentedBlock):
+                return [node.with_changes(body=body.with_changes(body=self._block(body.body, False)))]
+            return [node]
+        before: list[str] = []
+        after: list[str] = []
+        self._name_index(node, inside)
+        if outermost:
+            for one in inside:
+                before += self._made(one)
+                after.append(f"mbarrier.invalidate({one.ready})")
+            for key in dict.fromkeys(id(one.tile.access.loops[-1].node) for one in inside):
+                self.phases[key] = self.names.fresh("phase")
+                before.append(f"{self.phases[key]} = 0")
+        lines = self._block(body.body, False)
+        if id(node) in self.phases:
+            lines.append(self._statement(f"{self.phases[id(node)]} ^= 1"))
+        node = self._with_index(node)
+        loop = node.with_changes(body=body.with_changes(body=lines), leading_lines=[] if before else node.leading_lines)
+        made = [self._statement(line) for line in before]
+        if made:
+            made[0] = made[0].with_changes(leading_lines=node.leading_lines)
+        return [*made, loop, *(self._statement(line) for line in after)]
+
+    def _name_index(self, node: cst.For | cst.While, inside: Sequence[_Copied]) -> None:
+        """A name for an index that the kernel does not read and a coordinate does."""
+        unread = isinstance(node, cst.For) and isinstance(node.target, cst.Name) and node.target.value == "_"
+        if unread and any(re.search(r"\b_\b", text) for one in inside for text in one.tile.coordinates):
+            self.index = self.names.fresh("start")
+
+    def _with_index(self, node: cst.For | cst.While) -> cst.For | cst.While:
+        if isinstance(node, cst.For) and isinstance(node.target, cst.Name) and node.target.value == "_":
+            return node.with_changes(target=cst.Name(self.index))
+        return node
+
+    # -- copies
+
+    def _load_of(self, statement: cst.BaseStatement) -> _Copied | None:
+        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+            return None
+        small = statement.body[0]
+        return self.copied.get(id(small.value)) if isinstance(small, cst.Assign) else None
+
+    def _made(self, one: _Copied) -> list[str]:
+        gl = self.use.gl
+        return [
+            f"{one.smem} = {gl}.allocate_shared_memory({one.descriptor}.dtype, {one.descriptor}.block_shape, "
+            f"{one.descriptor}.layout)",
+            f"{one.ready} = {gl}.allocate_shared_memory({gl}.int64, [1], mbarrier.MBarrierLayout())",
+            f"mbarrier.init({one.ready}, count=1)",
+        ]
+
+    def _in_branches(self) -> set[int]:
+        """The statements of loads that are copied before the `if` in whose branches they stand."""
+        calls = set()
+        for one in self.copied.values():
+            if one.tile.choice is not None:
+                calls |= {id(one.tile.access.node), id(one.tile.choice.other.node)}
+        found = set()
+        for line in walk(self.plan.kernel.node.body):
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            if isinstance(small, cst.Assign) and id(small.value) in calls:
+                found.add(id(line))
+        return found
+
+    def _begun(self, one: _Copied, statement: cst.SimpleStatementLine | None) -> list[cst.BaseStatement]:
+        lines = [] if one.tile.access.loops else self._made(one)
+        coordinates = self._coordinates(one.tile)
+        if one.order is not None:
+            helper = self.use.helpers["load_tile"]
+            lines.append(f"{helper}({one.descriptor}, {coordinates}, {one.order}, {one.ready}, {one.smem})")
+        else:
+            lines.append(f"mbarrier.expect({one.ready}, {one.descriptor}.block_type.nbytes)")
+            lines.append(f"{self.use.load}({one.descriptor}, {coordinates}, {one.ready}, {one.smem})")
+        made = [self._statement(line) for line in lines]
+        if statement is not None:
+            made[0] = made[0].with_changes(leading_lines=statement.leading_lines)
+        return made
+
+    def _awaited(self, one: _Copied) -> list[str]:
+        """The wait for a tile, and what its name stands for from then on."""
+        loops = one.tile.access.loops
+        phase = self.phases[id(loops[-1].node)] if loops else "0"
+        lines = [f"mbarrier.wait({one.ready}, {phase})"]
+        if not loops:
+            lines.append(f"mbarrier.invalidate({one.ready})")
+        view, operand = self._view(one), one.tile.operand
+        result = operand.result
+        if result is not None and operand.several is not None:
+            indices, layouts = operand.several
+            result = self.names.fresh(f"{one.tile.access.target}_result_layout")
+            alike = f"{self.use.helpers['read_alike']}({one.descriptor}.dtype, {indices}, {layouts})"
+            lines.append(f"{result}: {self.use.gl}.constexpr = {operand.result} if {alike} else None")
+        if result is not None:
+            value = f"{self.use.helpers['landed']}({view}, {operand.index}, {result})"
+        else:
+            value = f"{view}.load({one.tile.layout})"
+        return [*lines, f"{one.tile.access.target} = {value}"]
+
+    def _view(self, one: _Copied) -> str:
+        """The tile in shared memory with the shape that the kernel knows."""
+        tile = one.tile
+        if one.order is not None:
+            return f"{self.use.helpers['in_order']}({one.smem}, {one.order})"
+        assert tile.order is not None
+        view = one.smem
+        if tile.box.outer:
+            sizes = ", ".join(tile.box.inner[place].size for place in tile.order)
+            view = f"{view}.reshape([{sizes}])"
+        if tile.order != tuple(range(len(tile.order))):
+            places = ", ".join(str(tile.order.index(place)) for place in range(len(tile.order)))
+            view = f"{view}.permute(({places}))"
+        return view
+
+    def _store(self, tile: Tile, statement: cst.SimpleStatementLine) -> cst.BaseStatement:
+        values = [one.value for one in tile.access.node.args if one.keyword is None or one.keyword.value == "value"]
+        value = values[1] if len(values) > 1 else values[0]
+        if called(value) == "convert_layout" and isinstance(value, cst.Call):
+            value = value.args[0].value
+        name = self.use.descriptors[id(tile.access.node)]
+        order = self._order(tile) if tile.order is None else f"[{', '.join(str(place) for place in _last_first(tile))}]"
+        helper = self.use.helpers["store_tile"]
+        made = self._statement(
+            f"{helper}({name}, {self._coordinates(tile)}, {order}, {self._code(replaced(value, self.types))})"
+        )
+        return made.with_changes(leading_lines=statement.leading_lines)
+
+    def _coordinates(self, tile: Tile) -> str:
+        count = len(tile.box.outer)
+        texts = [self._narrow(re.sub(r"\b_\b", self.index, text)) for text in tile.coordinates]
+        # Where the launch decides the order, the helper exchanges them.
+        order = tile.order if tile.order is not None else range(len(texts) - count)
+        stored = tile.access.kind == "store"
+        inner = texts[count:] if stored else [texts[count + place] for place in order]
+        return f"[{', '.join([*texts[:count], *inner])}]"
+
+    def _narrow(self, text: str) -> str:
+        """A coordinate in the 32 bits that it has in the instruction."""
+        node = cst.parse_expression(text)
+        if not self.wide & names_of(node) and "int64" not in text:
+            return text
+        simple = isinstance(node, (cst.Name, cst.Call))
+        return f"{text if simple else f'({text})'}.to({self.use.gl}.int32)"
+
+    # -- text
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+    def _statement(self, text: str) -> cst.BaseStatement:
+        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
+        assert isinstance(found, cst.BaseStatement)
+        return found
+
+
+def _last_first(tile: Tile) -> tuple[int, ...]:
+    assert tile.order is not None
+    return tuple(reversed(tile.order))
+
+
+def _is_staging(statement: cst.BaseStatement, waiting: set[str]) -> bool:
+    """Whether a statement only puts a tile under way where dots read it."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return False
+    small = statement.body[0]
+    if not isinstance(small, cst.Assign) or called(small.value).rstrip("_0123456789") not in _STAGING:
+        return False
+    return bool(names_of(small.value) & waiting)
+
+
+def _wide_names(node: cst.FunctionDef) -> set[str]:
+    """The names whose numbers may have 64 bits."""
+    wide: set[str] = set()
+    for parameter in node.params.params:
+        if parameter.annotation is not None and "int64" in cst.Module([]).code_for_node(
+            parameter.annotation.annotation
+        ):
+            wide.add(parameter.name.value)
+    while True:
+        before = set(wide)
+        for one in walk(node.body):
+            if not isinstance(one, (cst.Assign, cst.AugAssign, cst.AnnAssign)) or one.value is None:
+                continue
+            if "int64" in cst.Module([]).code_for_node(one.value) or names_of(one.value) & wide:
+                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                wide |= {name for target in targets for name in names_of(target)}
+        if wide == before:
+            return wide
+
+
+__all__ = ["BodyWriter", "Spelling"]

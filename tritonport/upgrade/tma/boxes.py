@@ -1,0 +1,253 @@
+"""An access as a box of a tensor: extents, strides and block sizes that the launch knows, coordinates of the kernel.
+
+The address of a tile is base + sum(coordinate * stride). Every summand becomes a dimension of a tensor descriptor: the
+dimensions of the tile, with the extents that the mask gives them, and outside of these one for each other stride that
+a coordinate is multiplied by (a head, a batch), where the box is one wide. A dimension without a bound gets the
+largest extent there is: the copy then reads what the pointers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tritonport.analysis import dims
+from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
+from tritonport.analysis.access.forms import ZERO, plus, show, times
+from tritonport.analysis.dims import Dim
+from tritonport.source.module import Kernel
+from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
+from tritonport.upgrade.tma.terms import HostNames, arguments_in, by_index, never_negative, quotient, term
+
+
+@dataclass(frozen=True)
+class Side:
+    """One dimension of a descriptor.
+
+    Attributes:
+        axis: the dimension of the tile; None outside of it, where the box is one wide.
+        size: the extent of the box, as source text.
+        stride: elements between neighbours.
+        extents: bounds of the tensor, the least of which counts; empty where nothing bounds it.
+        coordinate: where the box begins.
+    """
+
+    axis: int | None
+    size: str
+    stride: Dim
+    extents: tuple[Dim, ...]
+    coordinate: Dim
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a descriptor describes; the sides of the tile are the last ones, in its order.
+
+    Attributes:
+        unit: per dimension of the tile that can be the contiguous one, the argument that has to be 1 then; None where
+            it always is.
+        checked: arguments that coordinates are made of, which must not be negative.
+        bent: the dimensions whose coordinates wrap or stop at a bound: rows beyond it are zero in the copy.
+    """
+
+    base: str
+    sides: tuple[Side, ...]
+    unit: dict[int, str | None]
+    checked: tuple[str, ...]
+    bent: tuple[int, ...]
+
+    @property
+    def outer(self) -> tuple[Side, ...]:
+        """The dimensions outside of the tile."""
+        return tuple(side for side in self.sides if side.axis is None)
+
+    @property
+    def inner(self) -> tuple[Side, ...]:
+        """The dimensions of the tile."""
+        return tuple(side for side in self.sides if side.axis is not None)
+
+
+class Refusal(Exception):
+    """A condition that an access fails, in words."""
+
+
+def box_of(access: Access, kernel: Kernel, host: HostNames, like: Box | None = None) -> Box | Reason:
+    """The box of an affine access, or the condition that fails.
+
+    `like`: the box of the same tile with more bounds, which say what its coordinates are.
+    """
+    try:
+        return _Builder(access, kernel, host, like).build()
+    except Refusal as error:
+        return Reason(NO_DESCRIPTOR, str(error))
+
+
+def _indexed(form: Form, loops: Sequence[Loop]) -> Form:
+    """The form without counts of iterations, where the index of the loop says the same."""
+    axes = tuple(None if axis is None else replace(axis, start=by_index(axis.start, loops)) for axis in form.axes)
+    return replace(form, offset=by_index(form.offset, loops), axes=axes)
+
+
+class _Builder:
+    def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None) -> None:
+        assert isinstance(access.address, Form) and access.base is not None
+        self.access, self.kernel, self.host = access, kernel, host
+        self.form = _indexed(access.address, access.loops)
+        self.base = access.base
+        mask = access.mask or Mask()
+        conditions = (
+            replace(one, form=_indexed(one.form, access.loops), bound=_indexed(one.bound, access.loops))
+            for one in mask.conditions
+        )
+        self.mask = replace(mask, conditions=tuple(conditions))
+        self.from_below: set[int] = set()
+        self.known = {} if like is None else {side.axis: side.coordinate for side in like.inner}
+
+    def build(self) -> Box:
+        self._check()
+        axes = [axis for axis in self.form.axes if axis is not None]
+        rest = plus(self.form.offset, dims.symbol(self.base), -1)
+        sides: list[Side | None] = [None] * len(axes)
+        for place, axis in enumerate(axes):
+            bounded = self._bounded(place, axis)
+            if bounded is not None:
+                sides[place] = bounded
+                if not axis.bent:
+                    rest = plus(rest, times(bounded.coordinate, axis.stride), -1)
+        # The widest stride first: a term that several strides divide belongs to the one closest to it.
+        for place in sorted(range(len(axes)), key=lambda one: -len(axes[one].stride.terms[0][0])):
+            if sides[place] is None:
+                coordinate, rest = self._taken(place, axes[place], rest)
+                sides[place] = Side(place, axes[place].size, axes[place].stride, (), coordinate)
+        found = [side for side in sides if side is not None]
+        outer = self._outer(rest)
+        if len(found) + len(outer) > MAX_TMA_RANK:
+            raise Refusal(f"its address has {len(found) + len(outer)} strides, and a descriptor {MAX_TMA_RANK}")
+        checked: list[str] = []
+        for side in (*outer, *found):
+            checked += self._signed(side)
+        bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
+        return Box(self.base, (*outer, *found), self._unit(axes), tuple(dict.fromkeys(checked)), bent)
+
+    def _check(self) -> None:
+        form = self.form
+        if form.rank < 2:
+            raise Refusal("it is a vector, and only tiles of two dimensions and more are copied")
+        if any(axis is None for axis in form.axes):
+            raise Refusal("a dimension of the tile does not move in memory")
+        for text in self.mask.opaque:
+            raise Refusal(f"the mask `{text}` is no bound of a coordinate")
+        for text in self.mask.flags:
+            raise Refusal(f"the mask `{text}` switches the whole tile off")
+        for axis in form.axes:
+            assert axis is not None
+            known, other = self.host.split(axis.stride)
+            if other.terms:
+                raise Refusal(f"the stride {show(axis.stride)} is not known to the launch")
+            if len(known.terms) != 1:
+                raise Refusal(f"the stride {show(axis.stride)} is a sum")
+        for condition in self.mask.conditions:
+            if self._place(condition) is None:
+                raise Refusal(f"the mask bounds `{show(condition.form.offset)}`, which is no coordinate of the tile")
+
+    # -- sides
+
+    def _place(self, condition: Condition) -> int | None:
+        held = [index for index, axis in enumerate(condition.form.axes) if axis is not None]
+        if len(held) != 1:
+            return None
+        axis = condition.form.axes[held[0]]
+        place = held[0] + self.form.rank - condition.form.rank
+        own = self.form.axes[place]
+        fits = axis is not None and own is not None and axis.stride.value == 1 and axis.size == own.size
+        return place if fits and not axis.bent else None  # type: ignore[union-attr]
+
+    def _bounded(self, place: int, axis: Axis) -> Side | None:
+        """The side whose coordinate a bound names; None where there is no bound from above."""
+        conditions = [one for one in self.mask.conditions if self._place(one) == place]
+        upper = [self._moved(one) for one in conditions if one.operator in ("<", "<=")]
+        lower = [one for one in conditions if one.operator not in ("<", "<=")]
+        if axis.bent:
+            if conditions:
+                raise Refusal("its coordinate wraps or stops at a bound, and is masked too")
+            bound = axis.wrap if axis.wrap is not None else plus(axis.clamp or ZERO, dims.ONE)
+            if self.host.split(bound)[1].terms:
+                raise Refusal(f"the bound {show(bound)} is not known to the launch")
+            return Side(place, axis.size, axis.stride, (bound,), axis.start)
+        if not upper:
+            if lower:
+                raise Refusal("the mask bounds a coordinate from below alone")
+            return None
+        coordinates = {coordinate for coordinate, _ in upper}
+        if len(coordinates) != 1:
+            raise Refusal("the mask bounds one dimension in two ways")
+        coordinate = coordinates.pop()
+        for one in lower:
+            self._check_lower(one, coordinate)
+        if lower:
+            self.from_below.add(place)
+        return Side(place, axis.size, axis.stride, tuple(extent for _, extent in upper), coordinate)
+
+    def _moved(self, condition: Condition) -> tuple[Dim, Dim]:
+        """`i + start < bound` as the coordinate, with all that only the kernel knows, and the extent."""
+        difference = plus(condition.form.offset, condition.bound.offset, -1)
+        known, other = self.host.split(difference)
+        extent = times(known, dims.number(-1))
+        return other, plus(extent, dims.ONE) if condition.operator == "<=" else extent
+
+    def _check_lower(self, condition: Condition, coordinate: Dim) -> None:
+        least = plus(condition.bound.offset, dims.ONE if condition.operator == ">" else ZERO)
+        if plus(condition.form.offset, least, -1) != coordinate:
+            raise Refusal(f"the mask bounds a coordinate from below ({show(condition.bound.offset)})")
+
+    def _taken(self, place: int, axis: Axis, rest: Dim) -> tuple[Dim, Dim]:
+        """The terms of an offset that move the tile along an axis, over its stride; and what is left."""
+        if place in self.known:
+            return self.known[place], plus(rest, times(self.known[place], axis.stride), -1)
+        coordinate, left = ZERO, rest
+        size = dims.symbol(axis.size) if axis.size.isidentifier() else ZERO
+        for key, value in rest.terms:
+            part = term(key, value)
+            steps = quotient(part, axis.stride)
+            if steps is None:
+                continue
+            known, other = self.host.factors(steps.terms[0][0])
+            if other and (not known or (size.terms and known == size.terms[0][0])):
+                coordinate, left = plus(coordinate, steps), plus(left, part, -1)
+        return coordinate, left
+
+    def _outer(self, rest: Dim) -> list[Side]:
+        """A side for every stride by which something outside of the tile is multiplied."""
+        found: dict[tuple[str, ...], Dim] = {}
+        for key, value in rest.terms:
+            known, other = self.host.factors(key)
+            if not known:
+                raise Refusal(
+                    f"it begins {show(term(key, value))} elements behind its base, which the launch cannot align"
+                )
+            found[known] = plus(found.get(known, ZERO), term(other, value))
+        sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
+        return sorted(sides, key=lambda side: -len(side.stride.terms[0][0]))
+
+    def _signed(self, side: Side) -> list[str]:
+        if side.axis in self.from_below:
+            return []
+        if not never_negative(side.coordinate, self.access, self.kernel):
+            raise Refusal(f"its coordinate {show(side.coordinate)} may be negative")
+        return arguments_in(side.coordinate, self.kernel)
+
+    def _unit(self, axes: Sequence[Axis]) -> dict[int, str | None]:
+        always = {place: None for place, axis in enumerate(axes) if axis.stride.value == 1}
+        if always:
+            return {max(always): None}
+        found: dict[int, str | None] = {}
+        for place, axis in enumerate(axes):
+            monomial, factor = axis.stride.terms[0]
+            if factor == 1 and len(monomial) == 1 and monomial[0].isidentifier():
+                found[place] = monomial[0]
+        if not found:
+            raise Refusal("no dimension of the tile is contiguous")
+        return found
+
+
+__all__ = ["Box", "Side", "box_of"]

@@ -1,0 +1,146 @@
+"""Leaving out what nothing reads any more."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Container, Sequence
+
+import libcst as cst
+
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.slices import is_pure, names_of
+
+
+def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.FunctionDef:
+    """The function without assignments to names that nothing reads, and without parameters of that kind.
+
+    What may do more than compute a value stays: accesses to memory, and calls of functions of the file, other than
+    the `functions` that are known to compute alone.
+    """
+    while True:
+        read = _read(node)
+        found = node.visit(_Dropper(read, functions))
+        assert isinstance(found, cst.FunctionDef)
+        if found.deep_equals(node):
+            break
+        node = found
+    read = _read(node)
+    params = [one for one in node.params.params if one.name.value in read]
+    return node.with_changes(params=node.params.with_changes(params=params))
+
+
+def _read(node: cst.FunctionDef) -> set[str]:
+    """Names that are read elsewhere than in a sum that only changes themselves (`ptrs += step`)."""
+    found: set[str] = set()
+    for one in walk(node.body):
+        if isinstance(one, cst.Assign):
+            own = {target.target.value for target in one.targets if isinstance(target.target, cst.Name)}
+            found |= names_of(one.value) - own
+            for target in one.targets:
+                if not isinstance(target.target, (cst.Name, cst.Tuple, cst.List)):
+                    found |= names_of(target.target)
+        elif isinstance(one, cst.AnnAssign):
+            found |= names_of(one.value) if one.value is not None else set()
+        elif isinstance(one, cst.AugAssign):
+            found |= names_of(one.value) - names_of(one.target)
+        elif isinstance(one, (cst.Expr, cst.Return, cst.Assert)):
+            found |= names_of(one)
+        elif isinstance(one, (cst.If, cst.While)):
+            found |= names_of(one.test)
+        elif isinstance(one, cst.For):
+            found |= names_of(one.iter)
+    return found
+
+
+class _Dropper(cst.CSTTransformer):
+    def __init__(self, read: set[str], functions: Container[str]) -> None:
+        super().__init__()
+        self.read = read
+        self.functions = functions
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        kept: list[cst.BaseStatement] = []
+        spaced = False
+        for statement in updated_node.body:
+            if self._is_unread(statement):
+                # The paragraphs of the body stay apart.
+                spaced |= bool(kept) and any(line.comment is None for line in _leading(statement))
+                continue
+            leading = _leading(statement)
+            if spaced and not (leading and leading[0].comment is None):
+                statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *leading])
+            spaced = False
+            kept.append(statement)
+        return updated_node.with_changes(body=kept)
+
+    def _is_unread(self, statement: cst.BaseStatement) -> bool:
+        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+            return False
+        return self._unread(statement.body[0])
+
+    def _unread(self, small: cst.BaseSmallStatement) -> bool:
+        if isinstance(small, cst.Assign):
+            targets = [target.target for target in small.targets]
+        elif isinstance(small, (cst.AnnAssign, cst.AugAssign)):
+            targets = [small.target]
+        else:
+            return False
+        names = [name for target in targets for name in _target_names(target)]
+        if not names or any(name is None or name in self.read for name in names):
+            return False
+        return self._pure(small)
+
+    def _pure(self, node: cst.CSTNode) -> bool:
+        calls = [one.func.value for one in walk(node) if isinstance(one, cst.Call) and isinstance(one.func, cst.Name)]
+        return is_pure(node) and all(name in self.functions or hasattr(builtins, name) for name in calls)
+
+    def leave_If(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
+        orelse = updated_node.orelse
+        pure = self._pure(original_node.test)
+        if isinstance(orelse, cst.Else) and pure and _code(orelse.body) == _code(updated_node.body):
+            if _is_empty(orelse.body):
+                return cst.RemoveFromParent()
+            return cst.FlattenSentinel(_spaced(updated_node.body.body, updated_node))
+        if isinstance(orelse, cst.Else) and _is_empty(orelse.body):
+            updated_node = updated_node.with_changes(orelse=None)
+        if _is_empty(updated_node.body) and updated_node.orelse is None and pure:
+            return cst.RemoveFromParent()
+        if _is_empty(updated_node.body):
+            line = cst.SimpleStatementLine([cst.Pass()])
+            return updated_node.with_changes(body=updated_node.body.with_changes(body=[line]))
+        return updated_node
+
+
+def _code(body: cst.BaseSuite) -> str:
+    return cst.Module([]).code_for_node(body)
+
+
+def _spaced(body: Sequence[cst.BaseStatement | cst.BaseSmallStatement], node: cst.If) -> list[cst.BaseStatement]:
+    """The statements of a branch in the place of the `if`."""
+    lines = [one for one in body if isinstance(one, cst.BaseStatement)]
+    if _leading(lines[0]) == [] and hasattr(lines[0], "leading_lines"):
+        lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
+    return lines
+
+
+def _leading(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
+    return list(getattr(statement, "leading_lines", ()))
+
+
+def _is_empty(body: cst.BaseSuite) -> bool:
+    return isinstance(body, cst.IndentedBlock) and not body.body
+
+
+def _target_names(target: cst.BaseExpression) -> list[str | None]:
+    if isinstance(target, cst.Name):
+        return [target.value]
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [name for element in target.elements for name in _target_names(element.value)]
+    return [None]
+
+
+__all__ = ["without_unread"]

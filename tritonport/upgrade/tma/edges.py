@@ -1,0 +1,221 @@
+"""Whether rows that a copy fills with zero, and the pointers with other rows again, are never stored.
+
+`offs = (start + i) % M` reads rows from the front again beyond the end; the rows of the result that they give are
+masked at the store. A descriptor gives zeros there. Both are the same program if what is computed from such a row
+reaches memory only through stores that leave the row out: which dimension of each value depends on the row is
+followed through elementwise operations, casts, broadcasts and dots; anything else is no proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, Form, Mask
+from tritonport.analysis.access.forms import plus
+from tritonport.analysis.dims import Dim
+from tritonport.source.module import Kernel
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.dots import called, is_dot
+from tritonport.upgrade.tma.boxes import Box
+
+Rows = frozenset[int]
+NONE: Rows = frozenset()
+_ELEMENTWISE = frozenset(
+    {"where", "maximum", "minimum", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "fma", "sigmoid", "tanh",
+     "erf", "cos", "sin", "floor", "ceil", "cast", "to", "convert_layout", "clamp"}
+)  # fmt: skip
+_STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
+
+
+class NotShown(Exception):
+    """Where a row may reach memory, in words."""
+
+
+def unseen(access: Access, box: Box, accesses: Sequence[Access], kernel: Kernel) -> str | None:
+    """Why the rows beyond the bound of a wrapped or clamped coordinate may be seen; None where they are not."""
+    if access.kind != "load" or not access.target:
+        return "its coordinate wraps or stops at a bound, and the load has no name by which to follow it"
+    for place in box.bent:
+        side = box.inner[place]
+        problem = _Follower(kernel, accesses).problem(access, place, plus(side.coordinate, side.extents[0], -1))
+        if problem is not None:
+            return problem
+    return None
+
+
+class _Follower:
+    """Follows one dimension of one load through a kernel."""
+
+    def __init__(self, kernel: Kernel, accesses: Sequence[Access]) -> None:
+        self.kernel = kernel
+        self.accesses = {id(one.node): one for one in accesses}
+        self.rows: dict[str, Rows] = {}
+
+    def problem(self, access: Access, place: int, distance: Dim) -> str | None:
+        """distance: coordinate - extent, where the rows begin to be others."""
+        self.load, self.place, self.distance = access, place, distance
+        try:
+            changed = True
+            while changed:
+                before = dict(self.rows)
+                self._block(self.kernel.node.body)
+                changed = before != self.rows
+        except NotShown as error:
+            return f"its coordinate wraps or stops at a bound, and {error}"
+        return None
+
+    def _block(self, body: cst.BaseSuite) -> None:
+        for statement in body.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    self._small(small)
+            elif isinstance(statement, cst.If):
+                self._untouched(statement.test, "an if")
+                self._block(statement.body)
+                orelse = statement.orelse
+                if isinstance(orelse, cst.If):
+                    self._block(cst.IndentedBlock([orelse]))
+                elif orelse is not None:
+                    self._block(orelse.body)
+            elif isinstance(statement, cst.For):
+                self._untouched(statement.iter, "the bounds of a loop")
+                self._block(statement.body)
+            elif isinstance(statement, cst.While):
+                self._untouched(statement.test, "the condition of a loop")
+                self._block(statement.body)
+
+    def _untouched(self, node: cst.BaseExpression, what: str) -> None:
+        if any(self.rows.get(one.value) for one in walk(node) if isinstance(one, cst.Name)):
+            raise NotShown(f"{what} depends on it")
+
+    def _small(self, small: cst.BaseSmallStatement) -> None:
+        if isinstance(small, cst.Expr):
+            self._value(small.value)
+        elif isinstance(small, cst.Assign):
+            found = self._value(small.value)
+            for target in small.targets:
+                self._assign(target.target, found)
+        elif isinstance(small, (cst.AnnAssign, cst.AugAssign)) and small.value is not None:
+            self._assign(small.target, self._value(small.value))
+        elif isinstance(small, cst.Return) and small.value is not None and self._value(small.value):
+            raise NotShown("it is returned")
+
+    def _assign(self, target: cst.BaseExpression, found: Rows) -> None:
+        if isinstance(target, cst.Name):
+            self.rows[target.value] = self.rows.get(target.value, NONE) | found
+        elif found:
+            raise NotShown("it is one of several results")
+
+    # -- values: which dimensions, counted from the last (-1), depend on the row
+
+    def _value(self, node: cst.BaseExpression) -> Rows:
+        if isinstance(node, cst.Name):
+            return self.rows.get(node.value, NONE)
+        if isinstance(node, cst.BinaryOperation):
+            return self._value(node.left) | self._value(node.right)
+        if isinstance(node, cst.UnaryOperation):
+            return self._value(node.expression)
+        if isinstance(node, cst.Comparison):
+            return self._value(node.left).union(*(self._value(one.comparator) for one in node.comparisons))
+        if isinstance(node, cst.Attribute):
+            return NONE if node.attr.value in ("dtype", "shape", "type") else self._elsewhere(node)
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node)
+        if isinstance(node, cst.Call):
+            return self._call(node)
+        return self._elsewhere(node)
+
+    def _elsewhere(self, node: cst.CSTNode) -> Rows:
+        if any(self.rows.get(one.value) for one in walk(node) if isinstance(one, cst.Name)):
+            raise NotShown(f"it reaches `{cst.Module([]).code_for_node(node).strip()}`")
+        return NONE
+
+    def _subscript(self, node: cst.Subscript) -> Rows:
+        found = self._value(node.value)
+        if not found:
+            return NONE
+        # New dimensions behind a dimension move it away from the end.
+        result: set[int] = set()
+        kept = 0
+        for offset, element in enumerate(reversed(node.slice)):
+            index = element.slice
+            if isinstance(index, cst.Slice):
+                kept += 1
+                if -kept in found:
+                    result.add(-1 - offset)
+            elif (
+                not isinstance(index, cst.Index) or not isinstance(index.value, cst.Name) or index.value.value != "None"
+            ):
+                return self._elsewhere(node)
+        return frozenset(result)
+
+    def _call(self, node: cst.Call) -> Rows:
+        access = self.accesses.get(id(node))
+        if access is not None:
+            return self._access(access, node)
+        name = called(node)
+        values = [self._value(argument.value) for argument in node.args]
+        if isinstance(node.func, cst.Attribute) and name in _ELEMENTWISE:
+            receiver = self._value(node.func.value) if not self._is_language(node.func.value) else NONE
+            values.append(receiver)
+        if not any(values):
+            return self._elsewhere(node.func) if isinstance(node.func, cst.Attribute) else NONE
+        if name in _ELEMENTWISE:
+            return NONE.union(*values)
+        if name in _STAGING:
+            return values[0]
+        if is_dot(node) and len(values) >= 2:
+            return self._dot(values)
+        return self._elsewhere(node)
+
+    def _is_language(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Name) and node.value in self.kernel.module.bindings.imported
+
+    def _dot(self, values: Sequence[Rows]) -> Rows:
+        left, right = values[0], values[1]
+        if -1 in left or -2 in right:
+            raise NotShown("a dot sums over it")
+        rest = NONE.union(*values[2:])
+        return left | right | rest
+
+    def _access(self, access: Access, node: cst.Call) -> Rows:
+        if access is self.load:
+            assert isinstance(access.address, Form)
+            return frozenset({self.place - access.address.rank})
+        if access.kind == "load":
+            return self._elsewhere(node)
+        values = {
+            (argument.keyword.value if argument.keyword is not None else ("pointer", "value", "mask")[place]): argument
+            for place, argument in enumerate(node.args)
+            if argument.keyword is not None or place < 3
+        }
+        for name, argument in values.items():
+            if name != "value":
+                self._elsewhere(argument.value)
+        found = self._value(values["value"].value) if "value" in values else NONE
+        for row in found:
+            if access.kind != "store" or not _leaves_out(access, row, self.distance):
+                raise NotShown(f"the {access.kind} to {access.base or 'memory'} may write it")
+        return NONE
+
+
+def _leaves_out(store: Access, row: int, distance: Dim) -> bool:
+    """Whether the mask of a store is false in the rows that begin where `coordinate + i - extent` is zero."""
+    mask = store.mask or Mask()
+    if not isinstance(store.address, Form):
+        return False
+    for condition in mask.conditions:
+        held = [place for place, axis in enumerate(condition.form.axes) if axis is not None]
+        if condition.operator != "<" or len(held) != 1 or held[0] - condition.form.rank != row:
+            continue
+        axis = condition.form.axes[held[0]]
+        assert axis is not None
+        same = plus(condition.form.offset, condition.bound.offset, -1) == distance
+        if same and axis.stride.value == 1 and not axis.bent:
+            return True
+    return False
+
+
+__all__ = ["unseen"]

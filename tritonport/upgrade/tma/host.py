@@ -1,0 +1,50 @@
+"""What a launch makes a descriptor of, as the text of its heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tritonport.source.module import Kernel
+from tritonport.upgrade.tma.boxes import Side
+from tritonport.upgrade.tma.plan import Tile
+from tritonport.upgrade.tma.terms import HostNames
+
+
+def descriptor_text(tile: Tile, kernel: Kernel, triton: str, helpers: Mapping[str, str], stored: bool) -> str:
+    """`tile_descriptor(args["a_ptr"], [args["M"], args["K"]], [args["stride_am"], 1], [args["BLOCK_M"], ...])`.
+
+    An extent of None is one that nothing bounds.
+    """
+    host = HostNames(kernel, triton, {tile.box.base})
+    sides = _ordered(tile)
+    extents = [_extent(side, host) for side in sides]
+    if tile.choice is not None:
+        others = [_extent(side, host) for side in _ordered(replace(tile, box=tile.choice.box))]
+        chosen = zip(extents, others, strict=True)
+        test = host.source(tile.choice.test)
+        extents = [one if one == other else f"{one} if {test} else {other}" for one, other in chosen]
+    strides = [host.text(side.stride) for side in sides]
+    block = [host.source(side.size) for side in sides]
+    pointer = f'args["{tile.box.base}"]'
+    lists = ", ".join(f"[{', '.join(items)}]" for items in (extents, strides, block))
+    text = f"{helpers['tile_descriptor']}({pointer}, {lists}{', stored=True' if stored else ''})"
+    signs = " and ".join(f"{host.source(name)} >= 0" for name in tile.box.checked)
+    return f"{text} if {signs} else None" if signs else text
+
+
+def _ordered(tile: Tile) -> list[Side]:
+    inner = tile.box.inner
+    order = tile.order if tile.order is not None else range(len(inner))
+    return [*tile.box.outer, *(inner[place] for place in order)]
+
+
+def _extent(side: Side, host: HostNames) -> str:
+    if side.extents:
+        parts = list(dict.fromkeys(host.text(extent) for extent in side.extents))
+        return parts[0] if len(parts) == 1 else f"min({', '.join(parts)})"
+    # A tile that begins at zero ends where its block does.
+    return host.source(side.size) if side.coordinate.value == 0 else "None"
+
+
+__all__ = ["descriptor_text"]

@@ -1,0 +1,146 @@
+"""Writing a kernel whose tiles go through tensor descriptors: three functions take the place of one.
+
+The kernel of the launches keeps its name and gets a descriptor for each tile, which a heuristic makes of the other
+arguments, or None where the hardware cannot copy such a tile. It calls the function with the body that it had, or the
+one with the copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.convert.launch_flags import with_flags
+from tritonport.convert.names import Names, stem
+from tritonport.source.walk import walk
+from tritonport.upgrade.tma.body import BodyWriter, Spelling
+from tritonport.upgrade.tma.dead import without_unread
+from tritonport.upgrade.tma.host import descriptor_text
+from tritonport.upgrade.tma.plan import KernelPlan, Tile
+
+
+@dataclass(frozen=True)
+class FileNames:
+    """What the file calls Gluon, Triton and the emitted functions.
+
+    Attributes:
+        load, store: the copies between global and shared memory under the names of the Triton that is written for.
+        computing: functions of the file that only compute.
+    """
+
+    gluon: str
+    gl: str
+    triton: str
+    load: str
+    store: str
+    helpers: Mapping[str, str]
+    computing: frozenset[str]
+    taken: set[str] = field(default_factory=set)
+
+
+def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> list[cst.FunctionDef]:
+    """The function with pointers, the one with descriptors, and the kernel that chooses between them."""
+    kernel = plan.kernel
+    node = kernel.node
+    names = Names({item.value for item in walk(node) if isinstance(item, cst.Name)} | file.taken)
+    pointers, tiles = (names.fresh(f"{kernel.name}_{suffix}") for suffix in ("pointers", "tiles"))
+    file.taken.update((pointers, tiles))
+    descriptors = _named(plan, names, file)
+    plain = cst.Decorator(cst.parse_expression(f"{file.gluon}.jit"))
+    blank = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
+    before = node.with_changes(name=cst.Name(pointers), decorators=[plain], leading_lines=node.leading_lines)
+    spelling = Spelling(
+        file.gl, file.load, file.store, file.helpers, {key: name for key, (name, _) in descriptors.items()}
+    )
+    body = BodyWriter(plan, spelling, names, module).write()
+    used = dict.fromkeys(name for name, _ in descriptors.values())
+    added = [cst.Param(cst.Name(name)) for name in used]
+    copied = node.with_changes(
+        name=cst.Name(tiles),
+        decorators=[plain],
+        leading_lines=blank,
+        body=body,
+        params=node.params.with_changes(params=_one_to_a_line([*added, *_undefaulted(node)], node)),
+    )
+    copied = without_unread(copied, file.computing)
+    copied = copied.with_changes(
+        params=copied.params.with_changes(params=_one_to_a_line(list(copied.params.params), node))
+    )
+    entry = _entry(plan, file, module, dict(descriptors.values()), before, copied, blank)
+    return [before, copied, entry]
+
+
+def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[str, str]]:
+    """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one."""
+    found: dict[int, tuple[str, str]] = {}
+    known: dict[str, str] = {}
+    for tile in (*plan.loads, *plan.stores):
+        text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, tile in plan.stores)
+        if text not in known:
+            wanted = tile.access.target or stem(tile.box.base)
+            known[text] = names.fresh(f"{wanted}_desc")
+        found[id(tile.access.node)] = (known[text], text)
+    return found
+
+
+def _entry(
+    plan: KernelPlan,
+    file: FileNames,
+    module: cst.Module,
+    entries: Mapping[str, str],
+    before: cst.FunctionDef,
+    copied: cst.FunctionDef,
+    blank: Sequence[cst.EmptyLine],
+) -> cst.FunctionDef:
+    node = plan.kernel.node
+    missing = " or ".join(f"{name} is None" for name in entries)
+    calls = [f"{one.name.value}({', '.join(p.name.value for p in one.params.params)})" for one in (before, copied)]
+    text = f"if {missing}:\n    {calls[0]}\nelse:\n    {calls[1]}\n"
+    statement = cst.parse_statement(text, module.config_for_parsing)
+    assert isinstance(node.body, cst.IndentedBlock)
+    docstring = node.body.body[:1] if node.get_docstring() is not None else []
+    body = node.body.with_changes(body=[*docstring, statement])
+    entry = node.with_changes(body=body, leading_lines=blank)
+    return with_flags(entry, plan.kernel, entries, file.gl, file.triton, module, merge=True, constexpr=False)
+
+
+def _undefaulted(node: cst.FunctionDef) -> list[cst.Param]:
+    """The parameters without their defaults: the caller passes all of them."""
+    return [one.with_changes(default=None, equal=cst.MaybeSentinel.DEFAULT) for one in node.params.params]
+
+
+def _one_to_a_line(params: list[cst.Param], node: cst.FunctionDef) -> list[cst.Param]:
+    """Parameters laid out as the kernel has its own, without the comments behind them."""
+    given = node.params.params
+    first = given[0].comma if given else cst.MaybeSentinel.DEFAULT
+    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if (
+        len(given) > 1
+        and isinstance(first, cst.Comma)
+        and isinstance(first.whitespace_after, cst.ParenthesizedWhitespace)
+    ):
+        line = first.whitespace_after.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+        space = first.with_changes(whitespace_after=first.whitespace_after.with_changes(first_line=line))
+    bare = cst.SimpleWhitespace("")
+    commas = [one.with_changes(comma=_kept_comment(one, space), whitespace_after_param=bare) for one in params]
+    last = given[-1].comma
+    if isinstance(last, cst.Comma) and isinstance(last.whitespace_after, cst.ParenthesizedWhitespace):
+        line = last.whitespace_after.first_line.with_changes(comment=None, whitespace=bare)
+        last = last.with_changes(whitespace_after=last.whitespace_after.with_changes(first_line=line))
+    return [*commas[:-1], commas[-1].with_changes(comma=last)] if commas else []
+
+
+def _kept_comment(param: cst.Param, space: cst.Comma) -> cst.Comma:
+    """The comma of a parameter whose comment is behind it, else a plain one."""
+    own = param.comma
+    if not isinstance(own, cst.Comma) or not isinstance(own.whitespace_after, cst.ParenthesizedWhitespace):
+        return space
+    comment = own.whitespace_after.first_line
+    if comment.comment is None or not isinstance(space.whitespace_after, cst.ParenthesizedWhitespace):
+        return space
+    return space.with_changes(whitespace_after=space.whitespace_after.with_changes(first_line=comment))
+
+
+__all__ = ["FileNames", "Tile", "with_descriptors"]

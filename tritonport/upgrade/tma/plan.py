@@ -1,0 +1,244 @@
+"""Which tiles of a kernel go through tensor descriptors; what is left, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, Form, accesses_of
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.dots import Operand, feeds_dot, operand_of
+from tritonport.upgrade.async_copy.plan import Refused
+from tritonport.upgrade.async_copy.runs import unspecialised
+from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, considered, reasons
+from tritonport.upgrade.tma.boxes import Box, box_of
+from tritonport.upgrade.tma.edges import unseen
+from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Two loads of one tile, one in each branch of an `if` on what the launch knows.
+
+    Attributes:
+        test: its condition, as source text.
+        box: the box that the load in the other branch reads; the tile's own is that of the first.
+    """
+
+    node: cst.If
+    test: str
+    other: Access
+    box: Box
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A load or a store that goes through a descriptor.
+
+    Attributes:
+        coordinates: per side of the box, as source text of the kernel.
+        order: the dimensions of the tile as the descriptor has them, the contiguous one last; None where the strides of
+            a launch decide between the two orders of a matrix.
+        operand: how dots read a loaded tile.
+        choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
+    """
+
+    access: Access
+    box: Box
+    coordinates: tuple[str, ...]
+    order: tuple[int, ...] | None
+    operand: Operand
+    choice: Choice | None = None
+
+    @property
+    def layout(self) -> str:
+        """The layout that the tile has in registers, as source text."""
+        assert isinstance(self.access.address, Form) and self.access.address.layout is not None
+        return self.access.address.layout
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """What the stage does with one kernel."""
+
+    kernel: Kernel
+    loads: tuple[Tile, ...]
+    stores: tuple[Tile, ...]
+    refused: tuple[Refused, ...]
+
+
+def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
+    """The tiles of a Gluon kernel that descriptors can move."""
+    accesses = accesses_of(module, kernel)
+    pointers = {access.base for access in accesses if access.base is not None}
+    planner = _Planner(kernel, accesses, HostNames(kernel, triton, pointers))
+    loads: list[Tile] = []
+    refused: list[Refused] = []
+    operands = [access for access in accesses if access.kind == "load" and _is_operand(access, kernel)]
+    merged: set[int] = set()
+    for access in operands:
+        if id(access) in merged:
+            continue
+        other = planner.in_other_branch(access, operands)
+        found = planner.tile(access) if other is None else planner.chosen(access, other)
+        merged |= {id(other)}
+        if isinstance(found, Tile):
+            loads.append(found)
+        else:
+            refused += [Refused(access, reason) for reason in found]
+    stores: list[Tile] = []
+    for access in accesses if loads else ():
+        if access.kind == "store" and considered("tma", access):
+            found = planner.tile(access)
+            if isinstance(found, Tile):
+                stores.append(found)
+            else:
+                refused += [Refused(access, reason) for reason in found]
+    return KernelPlan(kernel, tuple(loads), tuple(stores), tuple(refused))
+
+
+def _is_operand(access: Access, kernel: Kernel) -> bool:
+    """Whether a load is of a tile that a dot reads."""
+    if isinstance(access.address, Form) and access.address.rank < 2:
+        return False
+    return bool(access.target) and feeds_dot(access.target, list(kernel.node.body.body))  # type: ignore[arg-type]
+
+
+class _Planner:
+    def __init__(self, kernel: Kernel, accesses: Sequence[Access], host: HostNames) -> None:
+        self.kernel, self.accesses, self.host = kernel, accesses, host
+        self.constexprs = [one.name for one in kernel.parameters if one.constexpr]
+        self.branches = _branches(kernel)
+        self.assigned = _assignments(kernel.node)
+
+    def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
+        """The load of the same name in the other branch of the `if` around an access."""
+        own = self.branches.get(id(access.node))
+        for other in operands if own is not None else ():
+            theirs = self.branches.get(id(other.node))
+            facing = theirs is not None and own is not None and theirs[0] is own[0] and theirs[1] != own[1]
+            if facing and other.target == access.target and other.loops == access.loops:
+                return other
+        return None
+
+    def chosen(self, access: Access, other: Access) -> Tile | list[Reason]:
+        """The tile that both branches of an `if` load."""
+        node = self.branches[id(access.node)][0]
+        inside = set(assigned_names(cst.IndentedBlock([node])))
+        tiles: dict[int, Tile] = {}
+        like: Box | None = None
+        # What the mask with more bounds says of the coordinates holds in the other branch too.
+        for one in sorted((access, other), key=lambda one: -len(one.mask.conditions if one.mask is not None else ())):
+            numbers = {name: number for name, number in one.numbers.items() if name not in inside}
+            found = self.tile(replace(one, branch=False, numbers=numbers), loads=2, like=like)
+            if not isinstance(found, Tile):
+                return found
+            tiles[id(one)], like = found, found.box
+        first, second = tiles[id(access)], tiles[id(other)]
+        test = self.kernel.module.tree.code_for_node(node.test).strip()
+        alike = [replace(side, extents=()) for side in first.box.sides] == [
+            replace(side, extents=()) for side in second.box.sides
+        ]
+        if not alike or (first.coordinates, first.order) != (second.coordinates, second.order):
+            return [Reason(NO_DESCRIPTOR, f"the branches of `if {test}` load two tiles")]
+        try:
+            self.host.source(test)
+        except Spelled as error:
+            return [Reason(NO_DESCRIPTOR, f"it stands under an if, and {error}")]
+        choice = Choice(node, test, other, second.box)
+        return replace(first, access=access, choice=choice)
+
+    def tile(self, access: Access, loads: int = 1, like: Box | None = None) -> Tile | list[Reason]:
+        """The tile of an access, or the conditions that it fails.
+
+        Args:
+            loads: how many loads of it there are.
+            like: the box of the tile with other bounds.
+        """
+        found = list(reasons("tma", access))
+        if found:
+            return found
+        problem = self._problem(access)
+        box = Reason(NO_DESCRIPTOR, problem) if problem is not None else box_of(access, self.kernel, self.host, like)
+        if isinstance(box, Reason):
+            return [box]
+        if box.bent:
+            seen = unseen(access, box, self.accesses, self.kernel)
+            if seen is not None:
+                return [Reason(NO_DESCRIPTOR, seen)]
+        try:
+            names = KernelNames(access, self.constexprs)
+            coordinates = tuple(names.text(side.coordinate) for side in box.sides)
+            for side in box.sides:
+                for part in (side.stride, *side.extents):
+                    self.host.text(part)
+                self.host.source(side.size)
+        except Spelled as error:
+            return [Reason(NO_DESCRIPTOR, str(error))]
+        order = self._order(box)
+        if access.kind == "store" and (len(box.inner) != 2 or (box.outer and order != (0, 1))):
+            return [Reason(NO_DESCRIPTOR, "its contiguous dimension is not the last of a matrix")]
+        operand = Operand()
+        # A name with other values too has one type: in registers.
+        if access.kind == "load" and self.assigned[access.target] == loads:
+            operand = operand_of(access.target, self._lines(), self.kernel.node)
+        return Tile(access, box, coordinates, order, operand)
+
+    def _problem(self, access: Access) -> str | None:
+        form = access.address
+        assert isinstance(form, Form)
+        if access.branch:
+            return "it stands under an if"
+        if access.kind == "load" and (form.layout is None or any(size is None for size in form.sizes)):
+            return "the shape and the layout of its tile are not spelled in this kernel"
+        if any(argument.keyword is not None and argument.keyword.value == "volatile" for argument in access.node.args):
+            return "it is volatile"
+        for other in self.accesses:
+            writes = other.kind != "load" if access.kind == "load" else other is not access
+            if writes and (other.base is None or other.base == access.base):
+                does = "reads" if other.kind == "load" else "writes"
+                return f"the kernel also {does} {other.base or 'memory that may be the same'}"
+        return None
+
+    def _order(self, box: Box) -> tuple[int, ...] | None:
+        places = tuple(range(len(box.inner)))
+        if len(box.unit) > 1 and len(places) == 2 and not box.outer and not self._unspecialised(box):
+            return None
+        last = max(box.unit)
+        return (*(place for place in places if place != last), last)
+
+    def _unspecialised(self, box: Box) -> bool:
+        """Whether the kernel cannot tell which stride is one."""
+        unknown = unspecialised(self.kernel)
+        return unknown is None or any(name in unknown for name in box.unit.values() if name is not None)
+
+    def _lines(self) -> list[cst.BaseStatement]:
+        body = self.kernel.node.body
+        return list(body.body) if isinstance(body, cst.IndentedBlock) else []
+
+
+def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
+    """Per call in a branch of an `if ... else`, by its identity, that statement and which of the two branches."""
+    found: dict[int, tuple[cst.If, int]] = {}
+    for node in walk(kernel.node.body):
+        if isinstance(node, cst.If) and isinstance(node.orelse, cst.Else):
+            for branch, body in enumerate((node.body, node.orelse.body)):
+                for statement in body.body:
+                    if isinstance(statement, cst.SimpleStatementLine):
+                        calls = (call for call in walk(statement) if isinstance(call, cst.Call))
+                        found.update((id(call), (node, branch)) for call in calls)
+    return found
+
+
+def _assignments(node: cst.FunctionDef) -> Counter[str]:
+    """How often each name is assigned."""
+    targets = (one.target for one in walk(node) if isinstance(one, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign)))
+    return Counter(target.value for target in targets if isinstance(target, cst.Name))
+
+
+__all__ = ["KernelPlan", "Tile", "plan_kernel"]
