@@ -38,13 +38,13 @@ def definition(fn: Any) -> tuple[str, int]:
     return fn.fn.__code__.co_filename, fn.starting_line_number + offset
 
 
-def _tensors(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+def tensor_arguments(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """The tensors that a launch is given, by parameter; of a descriptor the tensor that it describes."""
     import torch
 
     named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
     found = {}
     for name, value in named.items():
-        # A descriptor stands for the tensor that it describes.
         value = getattr(value, "base", value) if type(value).__name__ == "TensorDescriptor" else value
         if isinstance(value, torch.Tensor):
             found[name] = value
@@ -52,12 +52,18 @@ def _tensors(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[s
 
 
 @contextmanager
-def recorded_launches(*, trace: bool = False, synchronize: Callable[[], None] = lambda: None) -> Iterator[list[Launch]]:
+def recorded_launches(
+    *,
+    trace: bool = False,
+    synchronize: Callable[[], None] = lambda: None,
+    before: Callable[[Any, tuple[Any, ...], dict[str, Any]], None] | None = None,
+) -> Iterator[list[Launch]]:
     """Gives the list to which every launch in the block is appended.
 
     Args:
         trace: keep copies of the tensor arguments after each launch.
         synchronize: waits for the device, before copies are made.
+        before: called before each launch with the jitted function and the arguments of its `run`.
     """
     from triton.runtime.jit import JITFunction
 
@@ -72,10 +78,12 @@ def recorded_launches(*, trace: bool = False, synchronize: Callable[[], None] = 
         # Before the call: a launch that raises is one to tell about.
         launch = Launch(self)
         launches.append(launch)
+        if before is not None:
+            before(self, args, keywords)
         result = run(self, *args, **keywords)
         if trace:
             synchronize()
-            for name, tensor in _tensors(self, args, keywords).items():
+            for name, tensor in tensor_arguments(self, args, keywords).items():
                 kept += tensor.numel() * tensor.dtype.itemsize
                 if kept <= _MAX_TRACE_BYTES:
                     launch.written[name] = tensor.detach().clone()

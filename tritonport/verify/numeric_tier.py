@@ -10,12 +10,12 @@ from textwrap import shorten
 from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
-from tritonport.rules_data import TargetFacts, load_targets
 from tritonport.source.embedded import embedded_modules
 from tritonport.verify import codes
 from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
 from tritonport.verify.compare import bitwise_equal, equal_mask
 from tritonport.verify.compile.kernels import find_kernels
+from tritonport.verify.device import gpu_target, has_gpu
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
 from tritonport.verify.launches import Launch
@@ -46,22 +46,9 @@ def run_emulated(request: Request) -> TierResult:
 
 def run_on_gpu(request: Request) -> TierResult:
     """T3: both sides on the GPU; NOT-RUN where there is none. Raises InputError as T2 does."""
-    import torch
-
-    if not torch.cuda.is_available():
+    if not has_gpu():
         return TierResult("T3", Verdict.NOT_RUN, "no GPU")
-    major, minor = torch.cuda.get_device_capability()
-    return _run(request, gpu, _target_for(10 * major + minor))
-
-
-def _target_for(capability: int) -> str:
-    """The newest known architecture that is no newer than a GPU, or the oldest."""
-    known = list(load_targets().values())
-    return max((one for one in known if one.capability <= capability), key=_capability, default=known[0]).name
-
-
-def _capability(facts: TargetFacts) -> int:
-    return facts.capability
+    return _run(request, gpu, gpu_target())
 
 
 def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]], target: str) -> TierResult:

@@ -75,7 +75,7 @@ def check_files(
 def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None) -> FileResult:
     """All tiers of one file; of the kernel file beside it, where a case is named."""
     try:
-        file, named = _kernel_file(file)
+        file, named = kernel_file_of(file)
     except InputError as error:
         found = error.diagnostic
         return FileResult(file, None, (TierResult(options.tiers[0], Verdict.ERROR, found.message, (found,)),))
@@ -107,7 +107,7 @@ def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda
     return FileResult(file, case, tuple(results), options.requested)
 
 
-def _kernel_file(file: str) -> tuple[str, str | None]:
+def kernel_file_of(file: str) -> tuple[str, str | None]:
     """The kernel file, and the case where that is what was named: `softmax_case.py` stands for `softmax.py`.
 
     Raises InputError for a case that does not parse, or whose kernel file does not exist.

@@ -112,7 +112,8 @@ def _changed(before: Any, after: Any) -> bool:
     return not torch.equal(*raw)
 
 
-def _seed_everything(seed: int) -> None:
+def seed_everything(seed: int) -> None:
+    """Starts the random numbers of Python, torch and, where it is installed, numpy."""
     random.seed(seed)
     torch.manual_seed(seed)
     try:
@@ -152,9 +153,9 @@ class Side:
         """Fresh inputs on the device."""
         if self._saved is not None:
             return replace_inputs(self._saved, lambda name, tensor: _to(tensor, self.backend.device))
-        _seed_everything(variation.seed)
+        seed_everything(variation.seed)
         variant = self.variants(variation.seed)[variation.variant]
-        _seed_everything(variation.seed)
+        seed_everything(variation.seed)
         made = self._call("make_inputs", str(variation), self.case.inputs, self.backend.device, variation.seed, variant)
         return replace_inputs(made, lambda name, tensor: _to(tensor, self.backend.device))
 
@@ -165,7 +166,7 @@ class Side:
         housed = arena.rehouse(input_leaves(inputs))
         inputs = replace_inputs(inputs, lambda name, tensor: housed.get(name, tensor))
         before = {name: _copy(leaf) for name, leaf in input_leaves(inputs).items()}
-        _seed_everything(variation.seed)
+        seed_everything(variation.seed)
         self.backend.choice.index = variation.config
         with recorded_launches(trace=trace, synchronize=self.backend.synchronize) as launches:
             try:
@@ -194,7 +195,7 @@ class Side:
         if self.case.reference is None:
             return None
         inputs = self.inputs(variation)
-        _seed_everything(variation.seed)
+        seed_everything(variation.seed)
         result = self._call("reference", str(variation), self.case.reference, **inputs)
         return {name: _copy(leaf) for name, leaf in leaves(result, "result").items()}
 
@@ -206,7 +207,7 @@ class Side:
             self.inputs(variation),
             lambda name, tensor: _double(tensor) if tensor.dtype.is_floating_point else tensor,
         )
-        _seed_everything(variation.seed)
+        seed_everything(variation.seed)
         try:
             result = self._call("reference", f"{variation}, float64", self.case.reference, **inputs)
         except SideFailed:

@@ -13,6 +13,7 @@ from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.case import read_source
 from tritonport.verify.compile.kernels import find_kernels
+from tritonport.verify.device import has_gpu
 from tritonport.verify.hook.command import CommandRun, fresh, run_command
 from tritonport.verify.hook.settings import Settings
 from tritonport.verify.request import Port, Request, make_port
@@ -130,7 +131,7 @@ def _port(file: str, options: SuiteOptions) -> Port:
 def _run_tier(
     tier: str, ports: Mapping[str, Port], options: SuiteOptions, on_progress: Callable[[str, str], None]
 ) -> dict[str, TierResult]:
-    if tier == "T3" and not _has_gpu():
+    if tier == "T3" and not has_gpu():
         return {file: TierResult(tier, Verdict.NOT_RUN, "no GPU") for file in ports}
     converted = {file: port for file, port in ports.items() if port.text != read_source(Path(file))}
     if not converted:
@@ -156,13 +157,7 @@ def _run_tier(
 
 def default_tiers() -> tuple[str, ...]:
     """The GPU where there is one, else the emulator."""
-    return ("T3",) if _has_gpu() else ("T2",)
-
-
-def _has_gpu() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_available())
+    return ("T3",) if has_gpu() else ("T2",)
 
 
 def _unconverted(tier: str, file: str, port: Port) -> TierResult:

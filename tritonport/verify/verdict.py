@@ -31,7 +31,7 @@ class Verdict(enum.Enum):
     """What the tier needs is not here."""
 
 
-_EXIT_CODES: Mapping[Verdict, int] = {
+EXIT_CODES: Mapping[Verdict, int] = {
     Verdict.PASS: DONE,
     Verdict.PASS_TOLERANCE: DONE,
     Verdict.FAIL: FINDINGS,
@@ -105,7 +105,7 @@ class FileResult:
         A tier that could not run among others that did changes nothing, unless the user named it.
         """
         codes = [
-            _EXIT_CODES[result.verdict]
+            EXIT_CODES[result.verdict]
             for result in self.tiers
             if result.verdict is not Verdict.NOT_RUN or result.tier in self.requested
         ]

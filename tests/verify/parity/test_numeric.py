@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.verify.parity.sources import CASE, ORIGINAL, PORT, edited, write_project
+from tritonport.verify.device import target_for
 from tritonport.verify.launches import pinned_autotuners
-from tritonport.verify.numeric_tier import _run, _target_for
+from tritonport.verify.numeric_tier import _run
 from tritonport.verify.parity import run_tier
 from tritonport.verify.poison import GUARD
 from tritonport.verify.request import Request
@@ -415,7 +416,7 @@ def test_a_port_whose_runs_differ_fails_unless_the_original_s_do_too(tmp_path):
     ("capability", "target"), [(75, "sm_80"), (80, "sm_80"), (87, "sm_86"), (90, "sm_90"), (101, "sm_100")]
 )
 def test_a_gpu_gets_the_newest_architecture_that_it_can_run(capability, target):
-    assert _target_for(capability) == target
+    assert target_for(capability) == target
 
 
 @pytest.mark.gpu

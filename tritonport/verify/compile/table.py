@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tritonport.report import Diagnostic
+from tritonport.report.columns import columns
 from tritonport.verify.compile.bars import BarResult, show_widths
 from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.run import CompileReport, Pair
@@ -48,15 +49,6 @@ def verdict(pair: Pair, registers_hold: bool) -> str:
     return "FAIL " + ", ".join(bar.name for bar in failed) if failed else "ok"
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with aligned columns; a row of two cells is a message and takes no part in the alignment."""
-    widths = [0] * max((len(row) for row in rows), default=0)
-    for row in rows:
-        for i, cell in enumerate(row if len(row) > 2 else row[:1]):
-            widths[i] = max(widths[i], len(cell))
-    return ["  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
-
-
 def text_table(report: CompileReport) -> str:
     """For a person at a terminal: one block per kernel and target, original above port, and what does not hold."""
     lines: list[str] = []
@@ -69,7 +61,7 @@ def text_table(report: CompileReport) -> str:
             if pair.port is not None:
                 rows.append(_row("port", pair.port, verdict(pair, report.registers_hold)))
             blocks.append((pair, rows))
-        aligned = iter(_columns([row for _, rows in blocks for row in rows]))
+        aligned = iter(columns([row for _, rows in blocks for row in rows]))
         for pair, rows in blocks:
             label = f" ({pair.original.label})" if pair.original.label else ""
             lines.append(f"{pair.path}:{pair.line} {pair.kernel}{label} for {pair.target}")
