@@ -1,8 +1,13 @@
 """The tables of a measurement: Markdown for a page of the documentation, and a short form for a terminal."""
 
-import math
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tritonport.bench.statistics import geometric_mean
 
 Row = dict[str, Any]
 
@@ -14,12 +19,6 @@ TILED_BAR = 0.97
 """What is bound by tensor cores has a bar of its own, and takes no part in the mean."""
 
 GOOD = ("PASS", "PASS-TOLERANCE")
-
-
-def geometric_mean(ratios: Iterable[float]) -> float:
-    """Of at least one positive number."""
-    logs = [math.log(ratio) for ratio in ratios]
-    return math.exp(sum(logs) / len(logs))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

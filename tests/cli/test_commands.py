@@ -13,7 +13,10 @@ from tritonport.cli import cli
 from tritonport.report.api_page import entry_text
 from tritonport.rules_data import diagnostic_codes, load_api, load_page
 
-COMMANDS = ["convert", "upgrade", "check", "compile", "parity-check", "emulate", "capture", "rule", "explain", "doctor"]
+COMMANDS = [
+    *("convert", "upgrade", "check", "compile", "parity-check", "emulate", "capture", "bench", "rule", "explain"),
+    "doctor",
+]
 
 
 def test_help_lists_every_command(run: Run) -> None:

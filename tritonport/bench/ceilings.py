@@ -1,4 +1,4 @@
-"""What the device can do, measured in the same run: a copy of memory, and the vendor's product of two large matrices."""
+"""What the device can do, measured in the same run: a copy of memory, the vendor's product of two large matrices."""
 
 import shutil
 import statistics

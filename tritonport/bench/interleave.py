@@ -1,8 +1,8 @@
 """Interleaved timing of several ways to do the same work.
 
-The lanes of one round take turns, so that neither drift of the clocks nor what ran just before favours one: over a whole
-cycle of orders every lane stands at every place equally often, and follows every other lane equally often (a Williams
-design: E. J. Williams, Australian Journal of Scientific Research A 2, 1949).
+The lanes of one round take turns, so that neither drift of the clocks nor what ran just before favours one: over a
+whole cycle of orders every lane stands at every place equally often, and follows every other lane equally often (a
+Williams design: E. J. Williams, Australian Journal of Scientific Research A 2, 1949).
 """
 
 import itertools

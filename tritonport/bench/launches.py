@@ -190,9 +190,7 @@ def run_all(launches: Sequence[Repeatable]) -> Callable[[], None]:
 def rewritten(found: Recorded) -> list[str]:
     """The results that the launches themselves write: not what the host makes of them afterwards."""
     given = {one.data_ptr() for launch in found.launches for one in launch.tensors.values()}
-    return [
-        name for name, one in found.results.items() if isinstance(one, torch.Tensor) and one.data_ptr() in given
-    ]
+    return [name for name, one in found.results.items() if isinstance(one, torch.Tensor) and one.data_ptr() in given]
 
 
 def poison(tensor: Any) -> None:

@@ -27,7 +27,7 @@ from tritonport.bench.sizes import Size, work_of
 from tritonport.bench.statistics import ORIGINAL
 from tritonport.report.diagnostic import InputError
 from tritonport.verify.case import Case, Inputs
-from tritonport.verify.compare import Difference, bitwise_equal, compare
+from tritonport.verify.compare import Difference, compare
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, match_reference
 from tritonport.verify.places import first_line
@@ -178,8 +178,9 @@ class _Measurement:
             pair = [side.get(name, self.before.get(name.removeprefix(INPUT))) for side in (expected, computed)]
             if pair[0] is None or pair[1] is None:
                 return f"{name} is there on one side only", []
-            if compare(name, *pair) is not None:
-                one = compare(name, *pair, self._reference().get(name))
+            original, port = pair
+            if compare(name, original, port) is not None:
+                one = compare(name, original, port, self._reference().get(name))
                 assert one is not None
                 found.append(one)
         wrong = next((one.text for one in found if not one.tolerable), "")

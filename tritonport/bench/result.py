@@ -51,7 +51,7 @@ class Work:
         bytes: that it moves at least.
         counted: whether `bytes` is the size of the launches' tensors, because the case says nothing.
         flops: floating-point operations; None where the case says nothing.
-        dtype: the type that they are done in, by torch's name (or `tf32`): that of the vendor's product to compare with.
+        dtype: the type that they are done in, by torch's name or `tf32`: the vendor's product in it is the ceiling.
     """
 
     bytes: int = 0
@@ -177,6 +177,6 @@ def gate_failures(files: Iterable[FileBench], min_speed: float | None, named: Se
 
 
 def exit_code(files: Sequence[FileBench], failures: Sequence[str] = ()) -> int:
-    """0 timed and right; 1 a stage is wrong, fails, or is below `--min-speed`; 2 unusable input; 3 nothing was timed."""
+    """0 timed and right; 1 a stage is wrong, fails or is below `--min-speed`; 2 unusable input; 3 nothing was timed."""
     codes = [EXIT_CODES[file.verdict] for file in files] or [NOT_RUN]
     return worst_exit_code([*codes, *([FINDINGS] if failures else [])])

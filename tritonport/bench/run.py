@@ -1,4 +1,4 @@
-"""Benchmarks of kernel files, each in a process of its own: a stage that crashes or hangs is left out of a second try."""
+"""Benchmarks of kernel files, each in a process of its own; a stage that ends it is left out of a second try."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,7 @@ def run_tries(
             task,
             timeout=task.options.timeout,
             environment={name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"},
-            on_phase=lambda phase: on_progress(task.file, phase),
+            on_phase=partial(on_progress, task.file),
         )
         if outcome.returned:
             found: FileBench = outcome.value

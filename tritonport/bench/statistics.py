@@ -35,7 +35,9 @@ class Times:
     def percentile(self, percent: int) -> float:
         """Of all samples, interpolated between neighbours; `percent` is 1 to 99."""
         samples = [one for samples in self.rounds for one in samples]
-        return samples[0] if len(samples) == 1 else statistics.quantiles(samples, n=100, method="inclusive")[percent - 1]
+        return (
+            samples[0] if len(samples) == 1 else statistics.quantiles(samples, n=100, method="inclusive")[percent - 1]
+        )
 
 
 @dataclass(frozen=True)

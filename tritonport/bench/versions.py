@@ -39,6 +39,12 @@ def known_stages() -> tuple[str, ...]:
     return (LITERAL, *stages.STAGES)
 
 
+def stages_until(stage: str) -> tuple[str, ...]:
+    """The literal port and the stages up to one; all for a name, such as `all`, that is none of them."""
+    known = known_stages()
+    return known[: known.index(stage) + 1] if stage in known else known
+
+
 def check_stage(name: str) -> str:
     """A stage, or several in the order in which they are applied: `tma+multibuffer`. Raises ValueError."""
     unknown = [part for part in name.split("+") if part not in known_stages()]

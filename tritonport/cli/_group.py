@@ -13,7 +13,19 @@ from tritonport import __version__
 from tritonport.report import UNUSABLE, InputError
 
 # As a person meets them; a command that is not listed comes after these.
-_ORDER = ("convert", "upgrade", "check", "compile", "parity-check", "emulate", "capture", "rule", "explain", "doctor")
+_ORDER = (
+    "convert",
+    "upgrade",
+    "check",
+    "compile",
+    "parity-check",
+    "emulate",
+    "capture",
+    "bench",
+    "rule",
+    "explain",
+    "doctor",
+)
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
