@@ -110,17 +110,19 @@ def _bench_file(
 
 
 def run_tries(
-    task: Task, on_progress: Progress = lambda file, what: None, work: Callable[[Task], FileBench] | None = None
+    task: Task,
+    on_progress: Progress = lambda file, what: None,
+    isolated: Callable[..., Outcome] = run_isolated,
 ) -> FileBench:
     """Times a file in a process of its own, again without each stage that ended it.
 
     Args:
-        work: what runs in the process, a function of a module; None: `bench_on_gpu`.
+        isolated: runs a function in another process.
     """
     stages = task.options.stages or known_stages()
     while True:
-        outcome = run_isolated(
-            work or bench_on_gpu,
+        outcome = isolated(
+            bench_on_gpu,
             task,
             timeout=task.options.timeout,
             environment={name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"},
@@ -177,8 +179,7 @@ def bench_here(task: Task, device: str, target: str, clock: Clock) -> FileBench:
         for size in sizes_of(original, device, options.sizes, options.seeds):
             sizes.append(measure(size, original, versions, clock, options.effort))
     except InputError as error:
-        found = error.diagnostic
-        return FileBench(task.file, task.case, Verdict.ERROR, f"{found.path}:{found.line}: {found.message}")
+        return FileBench(task.file, task.case, Verdict.ERROR, str(error))
     problems = [size.problem for size in sizes if size.problem]
     message = problems[0] if problems and len(problems) == len(sizes) else ""
     return FileBench(task.file, task.case, verdict_of(sizes), message or _nothing(sizes), tuple(sizes))

@@ -20,7 +20,9 @@ from tritonport.bench.result import Work
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.case import DEFAULT_SEEDS, Case, Inputs
+from tritonport.verify.isolate import report_phase
 from tritonport.verify.modules import module_name
+from tritonport.verify.places import first_line
 from tritonport.verify.side import seed_everything
 
 Chosen = Mapping[str, Sequence[Any]]
@@ -57,7 +59,7 @@ def sizes_of(case: Case, device: str, chosen: Chosen, seeds: Sequence[int] | Non
         chosen: sizes to use in place of the case's; every combination of them.
         seeds: for a case without `bench_inputs`, in place of its own.
 
-    Raises InputError (TP813) for sizes that the case does not have.
+    Raises InputError for sizes that the case does not have (TP813), and where it raises (TP804).
     """
     function = getattr(case_module(case), "bench_inputs", None)
     known = _parameters(function)
@@ -99,28 +101,36 @@ def _rows(
     case: Case, function: Callable[..., Any], device: str, sizes: Mapping[str, Any]
 ) -> Iterator[tuple[str, Inputs]]:
     # One after another: the inputs of all sizes at once may be more than the device holds.
-    with case.space.active():
-        seed_everything(0)
-        rows = iter(function(device, **sizes))
+    seed_everything(0)
+    rows = iter(_called(case, "bench_inputs", function, device, **sizes))
     while True:
-        with case.space.active():
-            row = next(rows, None)
+        report_phase("original: bench_inputs of the case")
+        row = _called(case, "bench_inputs", next, rows, None)
         if row is None:
             return
         label, inputs = row
         yield str(label), dict(inputs)
 
 
+def _called(case: Case, name: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Calls a function of the case with its modules in place. Raises InputError (TP804) where it raises."""
+    try:
+        with case.space.active():
+            return function(*args, **keywords)
+    except Exception as error:
+        message = f"{name} of the case raises: {first_line(error)}"
+        raise InputError(Diagnostic(codes.RAISED, message, str(case.path), 1, 1)) from error
+
+
 def work_of(case: Case, inputs: Inputs, counted: int) -> Work:
     """What a run of `launch` does: by `bench_work` of the case, else the bytes of the launches' tensors.
 
-    Raises InputError (TP813) where `bench_work` returns something else than it may.
+    Raises InputError where `bench_work` raises (TP804) or returns something else than it may (TP813).
     """
     function = getattr(case_module(case), "bench_work", None)
     if function is None:
         return Work(counted)
-    with case.space.active():
-        said = function(**inputs)
+    said = _called(case, "bench_work", function, **inputs)
     if not isinstance(said, Mapping) or said.keys() - {"flops", "bytes", "dtype"}:
         message = "bench_work of the case does not return dict(flops=, bytes=, dtype=)"
         raise InputError(Diagnostic(codes.CASE_PROTOCOL, message, str(case.path), 1, 1))
