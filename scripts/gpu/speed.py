@@ -96,7 +96,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     # Nothing is cut short here: measure.py has limits of its own.
-    effort = Effort(options.rounds, options.iterations, seconds=60.0)
+    warmup = 3 if options.device == "cuda" else 1
+    effort = Effort(options.rounds, options.iterations, warmup, seconds=60.0)
     with options.out.open("w", encoding="utf-8") as stream:
         for row in rows(options.fixture, options.device, options.quick, effort):
             stream.write(json.dumps(row) + "\n")

@@ -193,7 +193,7 @@ def test_sizes_and_work_of_the_case(measured: Callable[..., FileBench]) -> None:
         "    yield f'{n} elements', dict(x=torch.full((n,), value), y=torch.rand(n))\n"
         "\n\ndef bench_work(x, y):\n    return dict(flops=2 * x.numel(), bytes=12 * x.numel(), dtype=x.dtype)\n"
     )
-    found = measured(text, sizes={"n": (3, 80), "value": (2.0,)})
+    found = measured(text, sizes={("n",): (3, 80), ("value",): (2.0,)})
     assert [(size.label, dict(size.sizes)) for size in found.sizes] == [
         ("3 elements", {"n": 3, "value": 2.0}),
         ("80 elements", {"n": 80, "value": 2.0}),
@@ -201,10 +201,12 @@ def test_sizes_and_work_of_the_case(measured: Callable[..., FileBench]) -> None:
     work = found.sizes[1].work
     assert (work.flops, work.bytes, work.counted, work.dtype) == (160.0, 960, False, "float32")
     assert [size.label for size in measured(text).sizes] == ["70 elements"]
-    unknown = measured(text, sizes={"rows": (3,)})
+    together = measured(text, sizes={("n", "value"): (3, 5)})
+    assert [dict(size.sizes) for size in together.sizes] == [{"n": 3, "value": 3}, {"n": 5, "value": 5}]
+    unknown = measured(text, sizes={("rows",): (3,)})
     assert unknown.verdict is Verdict.ERROR
     assert unknown.message.endswith("the case has no size 'rows': it has n, value")
-    raising = measured(text, sizes={"n": ("many",)})
+    raising = measured(text, sizes={("n",): ("many",)})
     assert "TP804 bench_inputs of the case raises: TypeError: " in raising.message
     wrong = measured(edited(text, "flops=2", "ops=2"))
     assert wrong.message.endswith("bench_work of the case does not return dict(flops=, bytes=, dtype=)")
@@ -212,5 +214,5 @@ def test_sizes_and_work_of_the_case(measured: Callable[..., FileBench]) -> None:
 
 def test_without_sizes_of_its_own_a_case_has_its_seeds(measured: Callable[..., FileBench]) -> None:
     assert [size.label for size in measured(seeds=(0, 2)).sizes] == ["seed 0", "seed 2"]
-    found = measured(sizes={"n": (1,)})
+    found = measured(sizes={("n",): (1,)})
     assert "it has no bench_inputs(device, ...) with sizes as parameters" in found.message

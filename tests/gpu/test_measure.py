@@ -4,12 +4,13 @@ import importlib
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tritonport.bench.clock import HostClock
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "gpu"
 
@@ -22,83 +23,13 @@ def script() -> Any:
     sys.path.remove(str(SCRIPTS))
 
 
-class PlannedClock:
-    """A clock that runs the steps and reads off how long each is said to take."""
-
-    def __init__(self) -> None:
-        self.cost = 0.0
-        self.prepared = 0
-        self.calls = 0
-
-    def step(self, cost: float) -> Any:
-        def run() -> None:
-            self.cost = cost
-
-        return run
-
-    def prepare(self) -> None:
-        self.prepared += 1
-
-    def time(self, samples: Any) -> list[float]:
-        self.calls += 1
-        spent = []
-        for prepare, run in samples:
-            prepare()
-            run()
-            # Every round is a little slower than the one before, for all lanes alike.
-            spent.append(self.cost * (1.0 + 0.1 * self.calls))
-        return spent
-
-
 def speed_row(**changes: Any) -> dict[str, Any]:
     row = {"fixture": "softmax", "label": "8x8", "bar": True, "kernels": ["k"], "controls": [1.0, 1.002]}
     row.update(ratio=1.01, spread=0.002, resolved=True, original_gb_s=4000.0, port_gb_s=4040.0)
     return {**row, **changes}
 
 
-class TestTiming:
-    def test_lanes_take_turns_in_every_order(self, script: Any) -> None:
-        order = script("timing").turns(("a", "b", "c"), 6)
-        assert Counter(order) == {"a": 6, "b": 6, "c": 6}
-        assert [Counter(order[position::3]) for position in range(3)] == [{"a": 2, "b": 2, "c": 2}] * 3
-
-    def test_host_clock_times_the_second_step_only(self, script: Any) -> None:
-        now = SimpleNamespace(seconds=0.0)
-
-        def pass_time(seconds: float) -> Any:
-            return lambda: setattr(now, "seconds", now.seconds + seconds)
-
-        clock = script("timing").HostClock(lambda: now.seconds)
-        spent = clock.time([(pass_time(5.0), pass_time(0.25)), (pass_time(1.0), pass_time(0.5))])
-        assert spent == [250.0, 500.0]
-
-    def test_drift_between_rounds_does_not_reach_the_ratio(self, script: Any) -> None:
-        clock = PlannedClock()
-        lanes = {"original": clock.step(2.0), "port": clock.step(1.6), "control": clock.step(2.0)}
-        speed = script("timing").interleaved(lanes, clock.prepare, clock, rounds=3, iterations=4, warmup=1)
-        assert speed.ratio == pytest.approx(1.25)
-        assert speed.spread == pytest.approx(0.0)
-        assert speed.resolved
-        assert speed.median("port") == pytest.approx(1.6 * 1.3)
-        assert clock.prepared == 3 * (1 + 3 * 4)
-
-    def test_a_difference_within_the_control_is_not_resolved(self, script: Any) -> None:
-        clock = PlannedClock()
-        lanes = {"original": clock.step(2.0), "port": clock.step(1.99), "control": clock.step(1.9)}
-        speed = script("timing").interleaved(lanes, clock.prepare, clock, rounds=2, iterations=2)
-        assert speed.spread == pytest.approx(2.0 / 1.9 - 1.0)
-        assert not speed.resolved
-
-    def test_one_round_is_refused(self, script: Any) -> None:
-        clock = PlannedClock()
-        with pytest.raises(ValueError, match="2 or more"):
-            script("timing").interleaved({}, clock.prepare, clock, rounds=1, iterations=2)
-
-
 class TestSummary:
-    def test_geometric_mean(self, script: Any) -> None:
-        assert script("summary").geometric_mean([0.5, 2.0, 1.0]) == pytest.approx(1.0)
-
     def test_bars(self, script: Any) -> None:
         summary = script("summary")
         good, slow = speed_row(), speed_row(ratio=0.97, label="9x9")
@@ -147,56 +78,47 @@ class TestSpeed:
     """One fixture in the emulator, with a clock that counts nothing."""
 
     @pytest.fixture
-    def measured(self, script: Any, tmp_path: Path) -> Any:
+    def measured(self, script: Any) -> Any:
         pytest.importorskip("triton")
+        from tritonport.bench.interleave import Effort
+        from tritonport.bench.sizes import Size, case_module
+        from tritonport.verify.case import load_case
         from tritonport.verify.emulate import emulated
 
         speed: ModuleType = script("speed")
-        text = (SCRIPTS.parents[1] / "fixtures" / "vector_add" / "vector_add.py").read_text(encoding="utf-8")
         version = ".".join(importlib.import_module("triton").__version__.split(".")[:2])
 
-        def measure(change: Any) -> dict[str, Any]:
-            from tritonport.convert import ConvertOptions, convert_text
-
-            port = change(convert_text(text, path="vector_add.py", options=ConvertOptions(triton=version)).text)
+        def measure(old: str, new: str) -> dict[str, Any]:
             with emulated():
-                original = speed.Side("vector_add", text, tmp_path / "original")
-                ported = speed.Side("vector_add", port, tmp_path / "port")
-                (bench,) = script("benches").benches("vector_add", original.case, "cpu", False)
-                clock = script("timing").HostClock()
-                row: dict[str, Any] = speed.measure(bench, original, ported, clock, speed.Effort(2, 1))
+                original, port = speed.sides("vector_add", version)
+                assert port.case is not None
+                code = next(Path(file) for file, shown in port.case.files.items() if shown.endswith("[port]"))
+                text = code.read_text(encoding="utf-8")
+                assert old in text
+                changed = load_case(original.path, original.kernel_file, text.replace(old, new))
+                (bench,) = script("benches").benches("vector_add", case_module(original), "cpu", False)
+                size = Size(bench.label, bench.build)
+                found = speed.measure(size, original, [speed.Loaded("literal", changed)], HostClock(), Effort(2, 1))
+            row: dict[str, Any] = speed.row_of(found)
             return row
 
         return measure
 
     def test_a_right_port_is_timed(self, measured: Any) -> None:
-        row = measured(lambda text: text)
+        row = measured("x + y", "x + y")
         assert row["differences"] == []
         assert row["bytes"] == 3 * 1024 * 2
         assert row["kernels"] == ["add_kernel"]
         assert row["ratio"] > 0 and "error" not in row
 
     def test_a_wrong_port_is_not(self, measured: Any) -> None:
-        row = measured(lambda text: text.replace("x + y, mask", "x - y, mask"))
+        row = measured("x + y, mask", "x - y, mask")
         assert row["error"].startswith("result differs")
         assert "ratio" not in row
 
     def test_nor_one_that_writes_less(self, measured: Any) -> None:
-        row = measured(lambda text: text.replace("mask = offsets < n_elements", "mask = offsets < n_elements - 1"))
+        row = measured("mask = offsets < n_elements", "mask = offsets < n_elements - 1")
         assert "NaN on one side only" in row["error"]
-
-    def test_nor_one_that_is_no_port(self, measured: Any) -> None:
-        text = (SCRIPTS.parents[1] / "fixtures" / "vector_add" / "vector_add.py").read_text(encoding="utf-8")
-        row = measured(lambda port: text)
-        assert row["error"] == "the port does not launch the same kernels, in Gluon"
-
-    def test_a_launch_with_other_scalars_is_refused(self, script: Any) -> None:
-        launched = script("speed").Launched
-        kernel = SimpleNamespace(arg_names=["n", "BLOCK"], fn=SimpleNamespace(__name__="k"))
-        ours, theirs = (launched(kernel, (8,), {"BLOCK": block, "grid": (1,)}) for block in (64, 128))
-        assert ours.with_tensors_of(ours) == ours
-        with pytest.raises(ValueError, match="BLOCK is 64, in the original 128"):
-            ours.with_tensors_of(theirs)
 
 
 def test_the_whole_script_in_the_emulator(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.bench.made import bench, size
 from tests.report.test_formats import REPORT
+from tritonport.bench.result import FileBench, Lane, SizeResult, Status, Work, gate_failures
+from tritonport.bench.table import to_json
 from tritonport.report import Diagnostic, render
 from tritonport.verify.parity_report import render_results
 from tritonport.verify.verdict import FileResult, TierResult, Verdict
@@ -49,6 +52,30 @@ def test_the_report() -> None:
     document["files"][0]["diagnostics"][0]["severity"] = "fatal"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema("report"))
+
+
+def test_the_report_of_a_benchmark() -> None:
+    wrong = Lane("tma", Status.WRONG, "result differs")
+    work = Work(8_000_000, False, 2e9, "bfloat16")
+    found = [
+        bench(size(lanes=(wrong,)), size(work=work), SizeResult("8", {"M": 8}, problem="all zeros")),
+        FileBench("b.py", None, Verdict.NOT_RUN, "no GPU"),
+    ]
+    failures = gate_failures(found, 2.0)
+    document = json.loads(json.dumps(to_json(found, failures, 2.0)))
+    jsonschema.validate(document, schema("bench"))
+    assert (document["exit_code"], len(document["below_min_speed"])) == (1, 2)
+    first, second, third = document["files"][0]["sizes"]
+    assert [one["status"] for one in first["stages"]] == ["timed", "timed", "timed", "wrong"]
+    assert (first["work"]["counted"], second["work"]["counted"]) == (True, False)
+    assert second["stages"][2]["rate"] == {"value": 1.25, "unit": "TFLOP/s", "share": 1.25 / 700.0, "of": "matmul"}
+    assert second["stages"][2]["speed"]["ratio"] == 1.25
+    assert {key: second["stages"][2]["gain"][key] for key in ("over", "ratio")} == {"over": "literal", "ratio": 2.5}
+    assert (third["control"], third["stages"], third["sizes"]) == (None, [], {"M": 8})
+    # A number for what was not timed has no place in it.
+    del document["files"][0]["sizes"][0]["stages"][1]["ms"]["p90"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema("bench"))
 
 
 def test_the_parity_report() -> None:

@@ -11,6 +11,9 @@ from typing import Any
 from tritonport.bench.result import FileBench, Rate, SizeResult
 from tritonport.bench.statistics import ORIGINAL
 
+_WIDE = 4
+"""Sizes that are further apart than by this factor stand on a logarithmic axis."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -137,7 +140,10 @@ def draw(files: Sequence[FileBench]) -> Any:
             )
         if panel.ceiling is not None:
             axes.axhline(panel.ceiling, color="grey", linestyle="--", label="ceiling")
-        axes.set_xticks([place for place, _ in panel.ticks], [label for _, label in panel.ticks])
+        places = [place for place, _ in panel.ticks]
+        if panel.axis and min(places) > 0 and max(places) >= _WIDE * min(places):
+            axes.set_xscale("log", base=2)
+        axes.set_xticks(places, [label for _, label in panel.ticks])
         axes.set(title=panel.title, xlabel=panel.axis, ylabel=panel.unit)
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)

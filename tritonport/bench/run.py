@@ -38,7 +38,7 @@ class BenchOptions:
         stages: as `versions.check_stage` takes them; empty: all that there are.
         cases: the cases of the one file; empty: the one that is found.
         port: a file that holds a port of the one file.
-        sizes: values of the sizes that the case has, by name.
+        sizes: values of the sizes that the case has, by the names that share them.
         seeds: for a case without `bench_inputs`.
         triton: the Triton version to convert for; it must be the one that runs the ports.
         target: the architecture to write for; None: that of the GPU.
@@ -49,7 +49,7 @@ class BenchOptions:
     stages: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     port: str | None = None
-    sizes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    sizes: dict[tuple[str, ...], tuple[Any, ...]] = field(default_factory=dict)
     seeds: tuple[int, ...] | None = None
     triton: str = "3.9"
     target: str | None = None

@@ -25,8 +25,8 @@ from tritonport.verify.modules import module_name
 from tritonport.verify.places import first_line
 from tritonport.verify.side import seed_everything
 
-Chosen = Mapping[str, Sequence[Any]]
-"""The values of each size that the user asked for, by name."""
+Chosen = Mapping[tuple[str, ...], Sequence[Any]]
+"""The values of the sizes that the user asked for, by the names that share them: `M,N=64,128` is two squares."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def sizes_of(case: Case, device: str, chosen: Chosen, seeds: Sequence[int] | Non
     """
     function = getattr(case_module(case), "bench_inputs", None)
     known = _parameters(function)
-    for name in chosen:
+    for name in itertools.chain(*chosen):
         if function is None or (name not in known and "**" not in known):
             raise _no_size(case, name, known)
     if function is None:
@@ -71,7 +71,7 @@ def sizes_of(case: Case, device: str, chosen: Chosen, seeds: Sequence[int] | Non
             yield Size(f"seed {seed}", _seeded(case, device, seed))
         return
     for values in itertools.product(*chosen.values()):
-        sizes = dict(zip(chosen, values, strict=True))
+        sizes = {name: value for names, value in zip(chosen, values, strict=True) for name in names}
         for label, inputs in _rows(case, function, device, sizes):
             yield Size(label, lambda inputs=inputs: inputs, sizes)  # type: ignore[misc]
 

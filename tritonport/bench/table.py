@@ -10,7 +10,7 @@ from tritonport.bench.result import Ceilings, FileBench, Lane, SizeResult, Statu
 from tritonport.bench.statistics import CONTROL, ORIGINAL, Ratio
 from tritonport.report.columns import columns
 
-HEAD = ("stage", "median", "10 % to 90 %", "rate", "of ceiling", "original/stage", "spread", "gain", "")
+HEAD = ("stage", "median", "10 % to 90 %", "rate", "of ceiling", "speed", "spread", "gain", "")
 
 
 def text_table(files: Sequence[FileBench]) -> str:

@@ -24,13 +24,17 @@ def _stages(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
         raise click.BadParameter(str(error)) from None
 
 
-def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
-    found: dict[str, tuple[Any, ...]] = {}
+_Sizes = dict[tuple[str, ...], tuple[Any, ...]]
+
+
+def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> _Sizes:
+    found: _Sizes = {}
     for item in value:
-        name, equals, values = item.partition("=")
-        if not equals or not name.isidentifier() or not all(one.strip() for one in values.split(",")):
+        left, _, values = item.partition("=")
+        names = tuple(name.strip() for name in left.split(","))
+        if not all(name.isidentifier() for name in names) or not all(one.strip() for one in values.split(",")):
             raise click.BadParameter(f"{item!r} is not NAME=VALUE,VALUE such as M=1024,2048")
-        found[name] = tuple(_value(one.strip()) for one in values.split(","))
+        found[names] = tuple(_value(one.strip()) for one in values.split(","))
     return found
 
 
@@ -42,7 +46,7 @@ def _value(text: str) -> Any:
         return text
 
 
-@click.command("bench", short_help="Original against each stage, on a GPU, as share of what it can do.")
+@click.command("bench", short_help="Original against each stage, timed on a GPU.")
 @paths_argument
 @click.option(
     "--case", "cases", metavar="FILE", multiple=True, type=click.Path(dir_okay=False), help="A case of the one PATH."
@@ -76,7 +80,7 @@ def bench_command(
     cases: tuple[str, ...],
     stages: tuple[str, ...],
     port: str | None,
-    sizes: dict[str, tuple[Any, ...]],
+    sizes: _Sizes,
     seeds: tuple[int, ...] | None,
     target: str | None,
     min_speed: float | None,
