@@ -166,7 +166,7 @@ def test_doctor(folder: Path) -> None:
     assert found["versions"]["python"] == ".".join(str(part) for part in sys.version_info[:3])
     assert done.returncode == (1 if found["problems"] else 0)
     assert found["abilities"][0] == {"name": "convert, check, rule, explain", "works": True, "why": ""}
-    gpu = next(one for one in found["abilities"] if one["name"] == "parity-check on a GPU")
+    gpu = next(one for one in found["abilities"] if one["name"] == "parity-check and bench on a GPU")
     assert gpu["works"] is (found["gpu"] is not None)
     text = spawn("doctor", cwd=folder).stdout.decode()
     assert f"tritonport {__version__}\n" in text

@@ -124,9 +124,9 @@ def restore(inputs: Inputs, before: Mapping[str, Any], names: Iterable[str]) -> 
 def record(case: Case, inputs: Inputs, before: Mapping[str, Any], arena: SharedArena) -> Recorded:
     """Calls `launch` twice, the second time recorded; the inputs are as before when it returns.
 
-    In the first call kernels compile and autotuners choose, whose own launches are not to be repeated.
+    In the first call kernels compile and autotuners choose: their launches are not to be repeated, nor their memory kept.
     """
-    _call(case, inputs, arena)
+    case.launch(**inputs)
     _taken_gradients(inputs, before)
     restore(inputs, before, changed(inputs, before))
     found = Recorded()

@@ -70,7 +70,7 @@ def _best_stage(
         stages=stages,
         cases=(case,) if case is not None else (),
         triton=options.chosen_triton(flags.triton, config),
-        target=flags.target or config.target,
+        target=options.chosen_target(flags.target, config),
     )
     progress = Progress(1, flags.quiet)
     (found,) = bench_files(paths, asked, progress)

@@ -80,7 +80,7 @@ def _abilities(versions: dict[str, str | None], gpu: str | None, gpu_why: str) -
     yield Ability("convert, check, rule, explain", True, "")
     yield Ability("compile (offline, no GPU)", not compiles, compiles)
     yield Ability("parity-check on the CPU", not lacks, lacks)
-    yield Ability("parity-check on a GPU", gpu is not None and not lacks, lacks or gpu_why)
+    yield Ability("parity-check and bench on a GPU", gpu is not None and not lacks, lacks or gpu_why)
 
 
 def _problems(versions: dict[str, str | None]) -> Iterator[str]:
