@@ -22,7 +22,7 @@ def made(folder: Path, text: str, *names: str, target: str = "sm_80") -> dict[st
 
 def test_every_stage_is_there_in_order(tmp_path: Path) -> None:
     assert known_stages() == ("literal", *STAGES)
-    assert tuple(made(tmp_path, matmul())) == known_stages()
+    assert tuple(made(tmp_path, SCALE_FILE)) == known_stages()
 
 
 def test_a_stage_is_what_upgrade_writes(tmp_path: Path) -> None:

@@ -38,44 +38,52 @@ def sustained_ms(step: Step, clock: Clock, seconds: float = _SECONDS) -> float:
     return statistics.median(spent[count // 2 :])
 
 
-def copy_rate(clock: Clock) -> float:
-    """GB/s of a device-to-device copy of 1 GiB of random numbers, bytes read and written."""
-    source = torch.randn(_COPIED // 4, device="cuda")
+def copy_rate(clock: Clock, device: str = "cuda", size: int = _COPIED) -> float:
+    """GB/s of a copy of random numbers on a device, bytes read and written.
+
+    Args:
+        size: bytes that are copied; by default 1 GiB.
+    """
+    source = torch.randn(size // 4, device=device)
     target = torch.empty_like(source)
-    return 2 * _COPIED / sustained_ms(lambda: target.copy_(source), clock) / 1e6
+    return 2 * size / sustained_ms(lambda: target.copy_(source), clock) / 1e6
 
 
-def matmul_rate(clock: Clock, dtype: str) -> float | None:
-    """TFLOP/s of the vendor's product of two square matrices of random numbers; None where it has none for the type."""
-    extent = _SLOW.get(dtype, _EXTENT)
-    try:
-        product = _product(dtype, extent)
-        product()
-        torch.cuda.synchronize()
-    except (AttributeError, RuntimeError, ValueError, NotImplementedError):
-        return None
+def matmul_rate(clock: Clock, dtype: str, device: str = "cuda", extent: int | None = None) -> float | None:
+    """TFLOP/s of the vendor's product of two square matrices of random numbers; None where it has none for the type.
+
+    Args:
+        dtype: by torch's name, or `tf32`.
+        extent: rows and columns; None: 8192, or less for types that are slow.
+    """
+    extent = extent or _SLOW.get(dtype, _EXTENT)
     tf32 = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
     try:
-        return 2 * float(extent) ** 3 / sustained_ms(product, clock) / 1e9
+        product = _product(dtype, device, extent)
+        product()
+        ms = sustained_ms(product, clock)
+    except (AttributeError, RuntimeError, TypeError, ValueError, NotImplementedError):
+        return None
     finally:
         torch.backends.cuda.matmul.allow_tf32 = tf32
+    return 2 * float(extent) ** 3 / ms / 1e9
 
 
-def _product(dtype: str, extent: int) -> Callable[[], Any]:
-    """A product of two matrices of a type. Raises AttributeError for a type that torch does not have."""
+def _product(dtype: str, device: str, extent: int) -> Callable[[], Any]:
+    """A product of two matrices of a type. Raises AttributeError or ValueError for what is none."""
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
     if not isinstance(kind, torch.dtype):
         raise ValueError(f"{dtype} is no type")
     if kind == torch.int8:
-        a, b = (torch.randint(-100, 100, (extent, extent), device="cuda", dtype=kind) for _ in range(2))
+        a, b = (torch.randint(-100, 100, (extent, extent), device=device, dtype=kind) for _ in range(2))
         return lambda: torch._int_mm(a, b)
-    a, b = (torch.randn(extent, extent, device="cuda").to(kind) for _ in range(2))
+    a, b = (torch.randn(extent, extent, device=device).to(kind) for _ in range(2))
     if kind.itemsize == 1:
-        one = torch.ones((), device="cuda")
+        one = torch.ones((), device=device)
         # The second operand of 8-bit products is read by columns.
         return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
-    out = torch.empty(extent, extent, device="cuda", dtype=kind)
+    out = torch.empty(extent, extent, device=device, dtype=kind)
     return lambda: torch.matmul(a, b, out=out)
 
 

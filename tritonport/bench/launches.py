@@ -12,6 +12,7 @@ from tritonport.verify.case import Case, Inputs
 from tritonport.verify.compare import bitwise_equal
 from tritonport.verify.launches import recorded_launches, tensor_arguments
 from tritonport.verify.poison import Arena, is_poison, poison_byte, poisoned_allocations
+from tritonport.verify.side import seed_everything
 from tritonport.verify.tensors import input_leaves, leaves
 
 INPUT = "input "
@@ -124,8 +125,9 @@ def restore(inputs: Inputs, before: Mapping[str, Any], names: Iterable[str]) -> 
 def record(case: Case, inputs: Inputs, before: Mapping[str, Any], arena: SharedArena) -> Recorded:
     """Calls `launch` twice, the second time recorded; the inputs are as before when it returns.
 
-    In the first call kernels compile and autotuners choose: their launches are not to be repeated, nor their memory kept.
+    In the first call kernels compile and autotuners choose, whose launches are not to be repeated, nor memory kept.
     """
+    seed_everything(0)
     case.launch(**inputs)
     _taken_gradients(inputs, before)
     restore(inputs, before, changed(inputs, before))
@@ -155,6 +157,7 @@ def _taken_gradients(inputs: Inputs, before: Mapping[str, Any]) -> dict[str, Any
 
 def _call(case: Case, inputs: Inputs, arena: SharedArena) -> Any:
     arena.begin()
+    seed_everything(0)
     with poisoned_allocations(arena):
         return case.launch(**inputs)
 
