@@ -86,7 +86,12 @@ def _parameters(function: Callable[..., Any] | None) -> list[str]:
 
 def _no_size(case: Case, name: str, known: Sequence[str]) -> InputError:
     has = f"it has {', '.join(known)}" if known else "it has no bench_inputs(device, ...) with sizes as parameters"
-    return InputError(Diagnostic(codes.CASE_PROTOCOL, f"the case has no size {name!r}: {has}", str(case.path), 1, 1))
+    return InputError(Diagnostic(codes.CASE_PROTOCOL, f"the case has no size {name!r}: {has}", _shown(case), 1, 1))
+
+
+def _shown(case: Case) -> str:
+    """The path of a case as the user named it."""
+    return case.files.get(str(case.path), str(case.path))
 
 
 def _seeded(case: Case, device: str, seed: int) -> Callable[[], Inputs]:
@@ -119,7 +124,7 @@ def _called(case: Case, name: str, function: Callable[..., Any], *args: Any, **k
             return function(*args, **keywords)
     except Exception as error:
         message = f"{name} of the case raises: {first_line(error)}"
-        raise InputError(Diagnostic(codes.RAISED, message, str(case.path), 1, 1)) from error
+        raise InputError(Diagnostic(codes.RAISED, message, _shown(case), 1, 1)) from error
 
 
 def work_of(case: Case, inputs: Inputs, counted: int) -> Work:
@@ -133,7 +138,7 @@ def work_of(case: Case, inputs: Inputs, counted: int) -> Work:
     said = _called(case, "bench_work", function, **inputs)
     if not isinstance(said, Mapping) or said.keys() - {"flops", "bytes", "dtype"}:
         message = "bench_work of the case does not return dict(flops=, bytes=, dtype=)"
-        raise InputError(Diagnostic(codes.CASE_PROTOCOL, message, str(case.path), 1, 1))
+        raise InputError(Diagnostic(codes.CASE_PROTOCOL, message, _shown(case), 1, 1))
     flops, dtype = said.get("flops"), said.get("dtype")
     return Work(
         bytes=int(said.get("bytes", counted)),

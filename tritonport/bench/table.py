@@ -38,9 +38,9 @@ def machine_line(file: FileBench) -> str:
         return ""
     parts = [f"{known.get('gpu')}, Triton {known.get('triton')}, torch {known.get('torch')}"]
     if file.ceilings.copy_gb_s is not None:
-        parts.append(f"a copy moves {file.ceilings.copy_gb_s:.0f} GB/s")
+        parts.append(f"a copy moves {_number(file.ceilings.copy_gb_s)} GB/s")
     for dtype, rate in file.ceilings.matmul_tflop_s.items():
-        said = f"reaches {rate:.0f} TFLOP/s" if rate is not None else "does not exist here"
+        said = f"reaches {_number(rate)} TFLOP/s" if rate is not None else "does not exist here"
         parts.append(f"torch.matmul in {dtype} {said}")
     return "; ".join(parts)
 
@@ -55,13 +55,24 @@ def cells(size: SizeResult, lane: Lane, ceilings: Ceilings) -> list[str]:
     rate = size.rate(lane.stage, ceilings)
     low, high = times.percentile(10), times.percentile(90)
     share = f"{100 * rate.share:.1f} % of {rate.of}" if rate.share is not None else "-"
-    found = [lane.stage, f"{times.median:.4f} ms", f"{low:.4f} to {high:.4f}", f"{rate.value:.0f} {rate.unit}", share]
+    found = [
+        lane.stage,
+        f"{times.median:.4f} ms",
+        f"{low:.4f} to {high:.4f}",
+        f"{_number(rate.value)} {rate.unit}",
+        share,
+    ]
     if lane.stage == ORIGINAL:
         control = size.timings.ratio(CONTROL)
         return [*found, "", "", "", f"against itself {control.value:.4f}x"]
     ratio, gain = size.timings.ratio(lane.stage), _gain(size, lane.stage)
     shown = f"{gain.value:.4f}x" if gain is not None else ""
     return [*found, f"{ratio.value:.4f}x", f"{ratio.spread:.4f}", shown, ratio.words]
+
+
+def _number(value: float) -> str:
+    """Three digits at least."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _gain(size: SizeResult, stage: str) -> Ratio | None:
