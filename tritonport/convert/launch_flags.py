@@ -6,6 +6,7 @@ configuration that an autotuner chose.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import libcst as cst
@@ -60,7 +61,15 @@ def _entries(decorator: cst.Decorator, module: cst.Module) -> list[str] | None:
     values = call.args[0].value if len(call.args) == 1 else None
     if not isinstance(values, cst.Dict):
         return None
-    return [module.code_for_node(element.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for element in values.elements]
+    bare = (element.with_changes(comma=cst.MaybeSentinel.DEFAULT) for element in values.elements)
+    return [_on_one_line(module.code_for_node(element)) for element in bare]
+
+
+def _on_one_line(text: str) -> str:
+    """An entry without its line breaks: the whole decorator is laid out anew."""
+    text = re.sub(r"([(\[{])\s*\n\s*", r"\1", text)
+    text = re.sub(r",?\s*\n\s*([)\]}])", r"\1", text)
+    return re.sub(r"\s*\n\s*", " ", text)
 
 
 __all__ = ["with_flags"]

@@ -21,7 +21,14 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
 from tritonport.upgrade.async_copy.loop import is_acted_on
 from tritonport.upgrade.async_copy.plan import KernelPlan, Refused, plan_kernel
-from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, stages_of, with_functions, with_header
+from tritonport.upgrade.file_edit import (
+    alias,
+    async_copy_versions,
+    renamed_functions,
+    stages_of,
+    with_functions,
+    with_header,
+)
 from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, describe
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage

@@ -17,7 +17,7 @@ from tritonport.analysis.access.forms import ZERO, plus, show, times
 from tritonport.analysis.dims import Dim
 from tritonport.source.module import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
-from tritonport.upgrade.tma.terms import HostNames, arguments_in, by_index, never_negative, quotient, term
+from tritonport.upgrade.tma.terms import HostNames, by_index, never_negative, quotient, term
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,12 @@ class _Builder:
         outer = self._outer(rest)
         if len(found) + len(outer) > MAX_TMA_RANK:
             raise Refusal(f"its address has {len(found) + len(outer)} strides, and a descriptor {MAX_TMA_RANK}")
-        checked: list[str] = []
+        # Where there is a descriptor, its extents, strides and blocks are positive.
+        positive = {side.size for side in found}
         for side in (*outer, *found):
-            checked += self._signed(side)
+            for part in (side.stride, *side.extents):
+                positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
+        checked = [name for side in (*outer, *found) for name in self._signed(side) if name not in positive]
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
         return Box(self.base, (*outer, *found), self._unit(axes), tuple(dict.fromkeys(checked)), bent)
 
@@ -229,12 +232,14 @@ class _Builder:
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
         return sorted(sides, key=lambda side: -len(side.stride.terms[0][0]))
 
-    def _signed(self, side: Side) -> list[str]:
+    def _signed(self, side: Side) -> tuple[str, ...]:
+        """The arguments that must not be negative for the box to begin inside of the tensor."""
         if side.axis in self.from_below:
-            return []
-        if not never_negative(side.coordinate, self.access, self.kernel):
+            return ()
+        relied = never_negative(side.coordinate, self.access, self.kernel)
+        if relied is None:
             raise Refusal(f"its coordinate {show(side.coordinate)} may be negative")
-        return arguments_in(side.coordinate, self.kernel)
+        return relied
 
     def _unit(self, axes: Sequence[Axis]) -> dict[int, str | None]:
         always = {place: None for place, axis in enumerate(axes) if axis.stride.value == 1}

@@ -220,108 +220,114 @@ def _exchanged(dim: Dim, atom: str, meaning: Dim) -> Dim:
     return found
 
 
-def never_negative(dim: Dim, access: Access, kernel: Kernel) -> bool:
-    """Whether a coordinate is zero or more: a sum of products of indices that start at zero or above, of the
-    program's id, of sizes, and of what a schedule of tiles makes of these alone."""
-    return all(factor > 0 and all(_counts(atom, access, kernel) for atom in monomial) for monomial, factor in dim.terms)
+def never_negative(dim: Dim, access: Access, kernel: Kernel) -> tuple[str, ...] | None:
+    """The arguments that must not be negative for a coordinate to be zero or more; None where that is not shown.
+
+    It is shown of a sum of products of indices that start at zero or above, of the program's id, of sizes, and of what
+    a schedule of tiles makes of these alone.
+    """
+    signs = _Signs(access, kernel)
+    return tuple(sorted(signs.relied)) if signs.of(dim) else None
 
 
-def arguments_in(dim: Dim, kernel: Kernel) -> list[str]:
-    """The run-time arguments that are factors of a coordinate by themselves: the launch has to look at their sign."""
-    names = [one.name for one in kernel.parameters if not one.constexpr]
-    return [name for name in names if name in dim.atoms()]
+class _Signs:
+    """What is known of the signs of a kernel's numbers at one place.
 
+    Attributes:
+        relied: the arguments that the answers rely on: run-time ones, and compile-time ones that are a summand.
+    """
 
-def _counts(atom: str, access: Access, kernel: Kernel) -> bool:
-    """Whether an atom is zero or more."""
-    for loop in access.loops:
-        if atom == iteration_of(loop.target):
+    def __init__(self, access: Access, kernel: Kernel) -> None:
+        self.access, self.kernel = access, kernel
+        self.parameters = {one.name: one.constexpr for one in kernel.parameters}
+        self.loops = {loop.target: loop for loop in access.loops}
+        self.relied: set[str] = set()
+
+    def of(self, dim: Dim) -> bool:
+        """Whether a polynomial is zero or more."""
+        for monomial, factor in dim.terms:
+            if factor < 0 or not all(self._atom(atom) for atom in monomial):
+                return False
+            if monomial and all(self.parameters.get(atom) for atom in monomial):
+                self.relied.update(monomial)
+        return True
+
+    def _atom(self, atom: str) -> bool:
+        if any(atom == iteration_of(name) for name in self.loops):
             return True
-    try:
-        node = ast.parse(access.origins.get(atom, atom), mode="eval").body
-    except SyntaxError:
-        return False
-    if isinstance(node, ast.Name):
-        return _named_counts(node.id, access, kernel)
-    return _not_negative(node, access, kernel)
+        try:
+            node = ast.parse(self.access.origins.get(atom, atom), mode="eval").body
+        except SyntaxError:
+            return False
+        return self._name(node.id) if isinstance(node, ast.Name) else self._node(node)
 
+    def _name(self, name: str) -> bool:
+        if name in self.parameters:
+            if not self.parameters[name]:
+                self.relied.add(name)
+            return True
+        if name in self.loops:
+            return self._counts_up(self.loops[name])
+        # A name of the kernel: what it stands for. One that stands for itself is not known.
+        meant = self.access.numbers.get(name)
+        return meant is not None and name not in meant.atoms() and self.of(meant)
 
-def _not_negative(node: ast.expr, access: Access, kernel: Kernel) -> bool:
-    def below(*nodes: ast.expr) -> bool:
-        return all(_not_negative(one, access, kernel) for one in nodes)
+    def _counts_up(self, loop: Loop) -> bool:
+        if loop.kind not in ("range", "static_range") or loop.first is None or loop.stride is None:
+            return False
+        return all(factor > 0 for _, factor in loop.stride.terms) and self.of(loop.first)
 
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int) and node.value >= 0
-    if isinstance(node, ast.Name):
-        return _named_counts(node.id, access, kernel)
-    if isinstance(node, ast.BinOp):
-        if isinstance(node.op, (ast.Add, ast.Mult)):
-            return below(node.left, node.right)
-        if isinstance(node.op, ast.Mod):
-            return below(node.left)  # the sign of the dividend
-        # A schedule divides by sizes of groups, which no program leaves at zero.
-        return isinstance(node.op, ast.FloorDiv) and below(node.left) and _of_sizes(node.right, access, kernel)
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    def _node(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int) and node.value >= 0
+        if isinstance(node, ast.Name):
+            return self._name(node.id)
+        if isinstance(node, ast.BinOp):
+            if isinstance(node.op, (ast.Add, ast.Mult)):
+                return self._node(node.left) and self._node(node.right)
+            if isinstance(node.op, ast.Mod):
+                return self._node(node.left)  # the sign of the dividend
+            # A schedule divides by sizes of groups, which no program leaves at zero.
+            return isinstance(node.op, ast.FloorDiv) and self._node(node.left) and self._of_sizes(node.right)
+        return isinstance(node, ast.Call) and self._call(node)
+
+    def _call(self, node: ast.Call) -> bool:
+        name = _called(node)
         if name in ("program_id", "num_programs"):
             return True
         if name in ("max", "maximum"):
-            return any(below(argument) for argument in node.args)
+            return any(self._node(argument) for argument in node.args)
         if name in ("cdiv", "min", "minimum"):
-            return below(*node.args)
+            return all(self._node(argument) for argument in node.args)
         # What a function of the file makes of the program's id and of sizes alone is a place in a schedule of tiles.
-        return name in kernel.module.bindings.kernels and all(_of_sizes(one, access, kernel) for one in node.args)
-    return False
+        return name in self.kernel.module.bindings.kernels and all(self._of_sizes(one) for one in node.args)
 
-
-def _named_counts(name: str, access: Access, kernel: Kernel) -> bool:
-    if any(name == one.name for one in kernel.parameters):
-        return True
-    index = next((loop for loop in access.loops if loop.target == name), None)
-    if index is not None:
-        return _counts_up(index, access, kernel)
-    # A name of the kernel: what it stands for. One that stands for itself is not known.
-    meant = access.numbers.get(name)
-    return meant is not None and name not in meant.atoms() and never_negative(meant, access, kernel)
-
-
-def _of_sizes(node: ast.expr, access: Access, kernel: Kernel) -> bool:
-    """Whether an expression is made of the program's id and of what never goes below zero alone."""
-    functions = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
-    for one in ast.walk(node):
-        if isinstance(one, ast.Call):
-            name = one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
-            if name not in _SCHEDULE:
+    def _of_sizes(self, node: ast.expr) -> bool:
+        """Whether an expression is made of the program's id and of what never goes below zero alone."""
+        functions = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+        for one in ast.walk(node):
+            if isinstance(one, ast.Call) and _called(one) not in _SCHEDULE:
                 return False
-        named = isinstance(one, ast.Name) and id(one) not in functions and not _is_module(one.id, kernel)
-        if named and not _named_sizes(one.id, access, kernel):  # type: ignore[attr-defined]
+            if isinstance(one, ast.Name) and id(one) not in functions and not self._size(one.id):
+                return False
+        return True
+
+    def _size(self, name: str) -> bool:
+        if name in self.kernel.module.bindings.imported or name in self.parameters:
+            return True
+        if name in self.loops:
+            return self._name(name)
+        meant = self.access.numbers.get(name)
+        if meant is None or name in meant.atoms():
             return False
-    return True
+        try:
+            return all(self._of_sizes(ast.parse(atom, mode="eval").body) for atom in meant.atoms())
+        except SyntaxError:
+            return False
 
 
-def _named_sizes(name: str, access: Access, kernel: Kernel) -> bool:
-    if any(name == one.name for one in kernel.parameters) or any(loop.target == name for loop in access.loops):
-        return _named_counts(name, access, kernel)
-    meant = access.numbers.get(name)
-    if meant is None or name in meant.atoms():
-        return False
-    try:
-        parsed = [ast.parse(atom, mode="eval").body for atom in meant.atoms()]
-    except SyntaxError:
-        return False
-    return all(_of_sizes(one, access, kernel) for one in parsed)
-
-
-def _is_module(name: str, kernel: Kernel) -> bool:
-    return name in kernel.module.bindings.imported
-
-
-def _counts_up(loop: Loop, access: Access, kernel: Kernel) -> bool:
-    if loop.kind not in ("range", "static_range") or loop.first is None or loop.stride is None:
-        return False
-    up = loop.stride.value is None or loop.stride.value > 0
-    positive = all(factor > 0 for _, factor in loop.stride.terms)
-    return up and positive and (loop.first.value == 0 or never_negative(loop.first, access, kernel))
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _quotient(dim: Dim, divisor: Dim | None) -> Dim | None:
@@ -356,4 +362,4 @@ def term(monomial: Monomial, factor: int) -> Dim:
     return _dim({monomial: factor})
 
 
-__all__ = ["HostNames", "KernelNames", "Spelled", "arguments_in", "by_index", "never_negative", "quotient", "term"]
+__all__ = ["HostNames", "KernelNames", "Spelled", "by_index", "never_negative", "quotient", "term"]
