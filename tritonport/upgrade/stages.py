@@ -32,6 +32,7 @@ from tritonport.upgrade.file_edit import (
 from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, describe
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
+from tritonport.upgrade.tma.spelled import copies_of
 
 STAGES = ("async-copy", "tma")
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
@@ -82,6 +83,7 @@ def _through_descriptors(
     found = list(literal.diagnostics)
     triton = alias(module, "triton", "triton")
     done = "tma" in stages_of(literal.text)
+    spelled: list[Kernel] = []
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
@@ -94,12 +96,14 @@ def _through_descriptors(
             plan = replace(plan, loads=(), refused=tuple(Refused(tile.access, said) for tile in plan.loads))
         if plan.loads:
             plans.append(plan)
+        elif copies_of(kernel) and "tile_descriptor" in available(options.target):
+            spelled.append(kernel)
         found += [original.diagnostic(one) for one in plan.refused]
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
-    if not plans:
+    if not plans and not spelled:
         return replace(literal, diagnostics=tuple(found))
     indent = str(module.tree.default_indent)
-    text = break_long_lines(tma_stage.written(module, plans, options), literal.text, indent)
+    text = break_long_lines(tma_stage.written(module, plans, spelled, options), literal.text, indent)
     return replace(literal, text=text, diagnostics=tuple(found))
 
 

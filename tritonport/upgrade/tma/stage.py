@@ -9,18 +9,21 @@ import libcst as cst
 from tritonport.convert import ConvertOptions
 from tritonport.convert.snippets import available
 from tritonport.rules_data import load_api
-from tritonport.source.module import SourceModule
+from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, with_functions, with_header
 from tritonport.upgrade.tma.kernel import FileNames, with_descriptors
 from tritonport.upgrade.tma.plan import KernelPlan
+from tritonport.upgrade.tma.spelled import SpelledWriter, copies_of
 
-EMITTED = ("in_order", "landed", "load_tile", "read_alike", "store_tile", "tile_descriptor", "unit")
+EMITTED = ("in_order", "landed", "landed_operand", "load_tile", "read_alike", "store_tile", "tile_descriptor", "unit")
 _IMPORTS = ["from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma"]
 
 
-def written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertOptions) -> str:
-    """The text of a file with its planned kernels in their new form."""
+def written(
+    module: SourceModule, plans: Sequence[KernelPlan], spelled: Sequence[Kernel], options: ConvertOptions
+) -> str:
+    """The text of a file with its planned kernels in their new form, and the copies of others spelled out."""
     renamed = renamed_functions(module, set(EMITTED), options.target, options.triton)
     functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
     file = FileNames(
@@ -34,6 +37,9 @@ def written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertO
         taken={*functions, *module.bindings.imported, *module.bindings.assigned},
     )
     changed = {plan.kernel.node: with_descriptors(plan, file, module.tree) for plan in plans}
+    for kernel in spelled:
+        helper = file.helpers["landed_operand"]
+        changed[kernel.node] = [SpelledWriter(kernel, copies_of(kernel), file.gl, file.load, helper).write()]
     tree = module.tree.visit(_Swap(changed))
     assert isinstance(tree, cst.Module)
     place = next(

@@ -1,0 +1,194 @@
+"""Descriptors that a kernel has already: `tma_operand`, which copies and waits in one call, spelled out.
+
+What later stages move is then there to be seen: the shared memory, the barrier, the copy and the wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.convert.names import Names
+from tritonport.source.module import Kernel
+from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.async_copy.slices import names_of
+
+OPERAND = "tma_operand"
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """One call: `x = tma_operand(desc, coord, along_k, precision)`, perhaps with a view of its result."""
+
+    line: cst.SimpleStatementLine
+    target: str
+    call: cst.Call
+    value: cst.BaseExpression
+    loop: cst.For
+
+
+def copies_of(kernel: Kernel) -> list[_Copy]:
+    """The operands that loops of a kernel copy, where the call is a statement of its own."""
+    found: list[_Copy] = []
+
+    def visit(statements: Sequence[cst.CSTNode], loop: cst.For | None) -> None:
+        for statement in statements:
+            if isinstance(statement, cst.For) and isinstance(statement.body, cst.IndentedBlock):
+                visit(statement.body.body, statement)
+            elif isinstance(statement, cst.If):
+                for branch in _branches(statement):
+                    visit(branch.body, loop)
+            elif isinstance(statement, cst.SimpleStatementLine) and loop is not None:
+                copy = _copy(statement, loop)
+                if copy is not None:
+                    found.append(copy)
+
+    visit(kernel.node.body.body, None)
+    return found
+
+
+def _branches(node: cst.If) -> list[cst.BaseSuite]:
+    found = [node.body]
+    orelse = node.orelse
+    while isinstance(orelse, cst.If):
+        found.append(orelse.body)
+        orelse = orelse.orelse
+    return [*found, orelse.body] if orelse is not None else found
+
+
+def _copy(line: cst.SimpleStatementLine, loop: cst.For) -> _Copy | None:
+    small = line.body[0] if len(line.body) == 1 else None
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
+        return None
+    target = small.targets[0].target
+    calls = [node for node in walk(small.value) if called(node).rstrip("_0123456789") == OPERAND]
+    if not isinstance(target, cst.Name) or len(calls) != 1:
+        return None
+    call = calls[0]
+    assert isinstance(call, cst.Call)
+    return _Copy(line, target.value, call, small.value, loop) if len(call.args) == 4 else None
+
+
+class SpelledWriter:
+    """Writes a kernel with its copies spelled out."""
+
+    def __init__(self, kernel: Kernel, copies: Sequence[_Copy], gl: str, load: str, helper: str) -> None:
+        node = kernel.node
+        self.kernel, self.copies, self.gl, self.load, self.helper = kernel, copies, gl, load, helper
+        self.names = Names(item.value for item in walk(node) if isinstance(item, cst.Name))
+        self.module = kernel.module.tree
+        self.by_line = {id(copy.line): copy for copy in copies}
+        # The branches of an `if` that copy one operand share its shared memory.
+        self.tiles: dict[tuple[int, str, str], tuple[str, str]] = {}
+        for copy in copies:
+            key = self._key(copy)
+            if key not in self.tiles:
+                self.tiles[key] = (self.names.fresh(f"{copy.target}_tile"), self.names.fresh(f"{copy.target}_ready"))
+        self.phases: dict[int, str] = {}
+
+    def write(self) -> cst.FunctionDef:
+        """The function in the place of the kernel's own."""
+        body = self.kernel.node.body
+        assert isinstance(body, cst.IndentedBlock)
+        return self.kernel.node.with_changes(body=body.with_changes(body=self._block(body.body, outermost=True)))
+
+    def _key(self, copy: _Copy) -> tuple[int, str, str]:
+        return id(copy.loop), copy.target, self._code(copy.call.args[0].value)
+
+    def _block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
+        lines: list[cst.BaseStatement] = []
+        pending: list[tuple[str, list[cst.BaseStatement]]] = []
+        for statement in statements:
+            copy = self.by_line.get(id(statement))
+            if copy is not None:
+                lines += self._begun(copy)
+                pending.append((copy.target, self._awaited(copy)))
+                continue
+            touched = names_of(statement)
+            if isinstance(statement, (cst.For, cst.While)) or any(name in touched for name, _ in pending):
+                lines += [line for _, awaited in pending for line in awaited]
+                pending.clear()
+            if isinstance(statement, cst.For):
+                lines += self._loop(statement, outermost)
+            elif isinstance(statement, cst.If):
+                lines.append(self._if(statement, outermost))
+            else:
+                lines.append(statement)
+        return lines + [line for _, awaited in pending for line in awaited]
+
+    def _if(self, node: cst.If, outermost: bool) -> cst.If:
+        body = node.body
+        if isinstance(body, cst.IndentedBlock):
+            node = node.with_changes(body=body.with_changes(body=self._block(body.body, outermost)))
+        orelse = node.orelse
+        if isinstance(orelse, cst.If):
+            return node.with_changes(orelse=self._if(orelse, outermost))
+        if orelse is not None and isinstance(orelse.body, cst.IndentedBlock):
+            inner = orelse.body.with_changes(body=self._block(orelse.body.body, outermost))
+            return node.with_changes(orelse=orelse.with_changes(body=inner))
+        return node
+
+    def _loop(self, node: cst.For, outermost: bool) -> list[cst.BaseStatement]:
+        inside = {id(one) for one in walk(node)}
+        here = [copy for copy in self.copies if id(copy.line) in inside]
+        body = node.body
+        if not here or not isinstance(body, cst.IndentedBlock):
+            return [node]
+        before: list[str] = []
+        after: list[str] = []
+        if outermost:
+            for key in dict.fromkeys(self._key(copy) for copy in here):
+                tile, ready = self.tiles[key]
+                shape = f"{key[2]}.dtype, {key[2]}.block_shape, {key[2]}.layout"
+                before += [
+                    f"{tile} = {self.gl}.allocate_shared_memory({shape})",
+                    f"{ready} = {self.gl}.allocate_shared_memory({self.gl}.int64, [1], mbarrier.MBarrierLayout())",
+                    f"mbarrier.init({ready}, count=1)",
+                ]
+                after.append(f"mbarrier.invalidate({ready})")
+            for loop in dict.fromkeys(id(copy.loop) for copy in here):
+                self.phases[loop] = self.names.fresh("phase")
+                before.append(f"{self.phases[loop]} = 0")
+        lines = self._block(body.body, False)
+        if id(node) in self.phases:
+            lines.append(self._statement(f"{self.phases[id(node)]} ^= 1"))
+        leading = [] if before else node.leading_lines
+        loop_node = node.with_changes(body=body.with_changes(body=lines), leading_lines=leading)
+        made = [self._statement(line) for line in before]
+        if made:
+            made[0] = made[0].with_changes(leading_lines=node.leading_lines)
+        return [*made, loop_node, *(self._statement(line) for line in after)]
+
+    def _begun(self, copy: _Copy) -> list[cst.BaseStatement]:
+        tile, ready = self.tiles[self._key(copy)]
+        descriptor, coordinates = (self._code(argument.value) for argument in copy.call.args[:2])
+        made = [
+            self._statement(f"mbarrier.expect({ready}, {descriptor}.block_type.nbytes)"),
+            self._statement(f"{self.load}({descriptor}, {coordinates}, {ready}, {tile})"),
+        ]
+        made[0] = made[0].with_changes(leading_lines=copy.line.leading_lines)
+        return made
+
+    def _awaited(self, copy: _Copy) -> list[cst.BaseStatement]:
+        tile, ready = self.tiles[self._key(copy)]
+        along, precision = (self._code(argument.value) for argument in copy.call.args[2:])
+        landed = cst.parse_expression(f"{self.helper}({tile}, {along}, {precision})")
+        value = landed if copy.value is copy.call else replaced(copy.value, {copy.call: landed})
+        return [
+            self._statement(f"mbarrier.wait({ready}, {self.phases[id(copy.loop)]})"),
+            self._statement(f"{copy.target} = {self._code(value)}"),
+        ]
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+    def _statement(self, text: str) -> cst.BaseStatement:
+        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
+        assert isinstance(found, cst.BaseStatement)
+        return found
+
+
+__all__ = ["OPERAND", "SpelledWriter", "copies_of"]
