@@ -20,7 +20,7 @@ from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, none, opaque, scalar
 from tritonport.source.embedded import launch_facts
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import children, walk
+from tritonport.source.walk import walk
 
 MAX_ROUNDS = 4
 MAX_CALL_DEPTH = 16
@@ -536,14 +536,10 @@ def _name_of(node: cst.CSTNode) -> str:
 
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:
     """Names that a body binds, in source order."""
-    for child in children(node):
-        if isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
+    for child in walk(node):
+        if type(child) in (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For) and child is not node:
+            assert isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For))
             yield from _target_names(child.target)
-        elif isinstance(child, cst.For):
-            yield from _target_names(child.target)
-            yield from assigned_names(child)
-            continue
-        yield from assigned_names(child)
 
 
 def _target_names(target: cst.CSTNode) -> Iterator[str]:

@@ -89,7 +89,7 @@ def asked_of(nodes: Iterable[cst.CSTNode]) -> set[str]:
     """The names of which a file asks for more than a launch: `kernel.warmup`, `module.kernel.fn`."""
     found: set[str] = set()
     for node in nodes:
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             if isinstance(node.value, cst.Name):
                 found.add(node.value.value)
             elif isinstance(node.value, cst.Attribute):

@@ -42,6 +42,8 @@ def with_jit(writer: ModuleWriter, copy: Copy) -> cst.FunctionDef:
 
 def needed(writer: ModuleWriter) -> list[Copy]:
     """The copies that the output names: one may have been written for a call that went another way."""
+    if not writer.imported.copies:
+        return []
     written = [version.node for versions in writer.helpers.values() for version in versions if version.node is not None]
     work: list[cst.CSTNode] = [*writer.written.values(), *written]
     named: set[str] = set()
@@ -54,15 +56,21 @@ def needed(writer: ModuleWriter) -> list[Copy]:
 
 def _names(node: cst.CSTNode) -> Iterator[str]:
     """The names in a tree, without those that follow a dot."""
-    if isinstance(node, cst.Name):
-        yield node.value
-    inner = [node.value] if isinstance(node, cst.Attribute) else children(node)
-    for child in inner:
-        yield from _names(child)
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if type(item) is cst.Name:
+            yield item.value
+        elif type(item) is cst.Attribute:
+            stack.append(item.value)
+        else:
+            stack += reversed(children(item))
 
 
 def imports(writer: ModuleWriter, elsewhere: Sequence[Copy] = ()) -> list[cst.BaseStatement]:
     """What the copied helpers name, imported from where it is defined; not for those `elsewhere`."""
+    if not writer.imported.imports:
+        return []
     here = [copy for copy in needed(writer) if not any(copy is other for other in elsewhere)]
     named = {name for copy in here for name in _names(copy.node)}
     # A function that is passed on is named by the port's own kernels.

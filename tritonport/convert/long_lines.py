@@ -30,10 +30,35 @@ class Group:
 def break_long_lines(text: str, source: str, indent: str = "    ", limit: int = LIMIT) -> str:
     """The converted text with its own long lines broken; `source` is the text before the conversion."""
     lines = text.split("\n")
-    if all(len(line.rstrip("\r")) <= limit for line in lines):
-        return text
     known = set(source.split("\n"))
-    whole = set(_whole_lines(text))
+    long = [number for number, line in enumerate(lines, 1) if len(line.rstrip("\r")) > limit and line not in known]
+    if not long:
+        return text
+    for first, last in reversed(_statements(text, len(lines))):
+        if any(first <= number <= last for number in long):
+            lines[first - 1 : last] = _shortened(lines[first - 1 : last], known, indent, limit)
+    return "\n".join(lines)
+
+
+def _statements(text: str, last: int) -> list[tuple[int, int]]:
+    """The first and last lines of every statement of a file; the whole file where two share a line."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return [(1, last)]
+    found = []
+    for statement in body:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min(node.lineno for node in (statement, *decorators))
+        found.append((first, statement.end_lineno or first))
+    apart = all(before[1] < after[0] for before, after in pairwise(found))
+    return found if apart else [(1, last)]
+
+
+def _shortened(lines: list[str], known: set[str], indent: str, limit: int) -> list[str]:
+    """The lines of one statement, or of several, with the long ones broken; each stands at the margin."""
+    lines = list(lines)
+    whole = set(_whole_lines("\n".join(lines)))
     for number in range(len(lines), 0, -1):
         line = lines[number - 1]
         ending = "\r" if line.endswith("\r") else ""
@@ -46,7 +71,7 @@ def break_long_lines(text: str, source: str, indent: str = "    ", limit: int = 
         made = [part + ending for part in _inner(code, indent, limit)]
         if len(made) > 1 and _same("\n".join(lines), "\n".join([*lines[: number - 1], *made, *lines[number:]])):
             lines[number - 1 : number] = made
-    return "\n".join(lines)
+    return lines
 
 
 def _inner(line: str, step: str, limit: int) -> list[str]:

@@ -32,7 +32,7 @@ from tritonport.layouts.stores import split_unaligned
 from tritonport.layouts.terms import Root, Term, root_of
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.module import Kernel, SourceModule, dotted, from_dotted
 from tritonport.source.project import same_project
 from tritonport.source.walk import walk
 
@@ -290,8 +290,8 @@ class ModuleWriter:
     def _launched(self) -> set[Kernel]:
         """Kernels that host code launches: `name[grid](...)`."""
         names = set()
-        for call in self._nodes:
-            if isinstance(call, cst.Call) and isinstance(call.func, cst.Subscript):
+        for call in self.module.nodes:
+            if type(call) is cst.Call and isinstance(call.func, cst.Subscript):
                 path = dotted(call.func.value)
                 if path is not None:
                     names.add(path.split(".")[-1])
@@ -305,12 +305,7 @@ class ModuleWriter:
 
     @cached_property
     def _asked(self) -> set[str]:
-        return asked_of(self._nodes)
-
-    @cached_property
-    def _nodes(self) -> list[cst.CSTNode]:
-        """Every node of the file, listed once."""
-        return list(walk(self.module.tree))
+        return asked_of(self.module.nodes)
 
     @cached_property
     def triton_module(self) -> str:
@@ -498,8 +493,7 @@ class ModuleWriter:
             self.entries_used.add(entry.name)
             if target is None or not target.startswith("gl."):
                 break
-            written = cst.parse_expression(self.local_name(target))
-            return written.with_changes(lpar=node.lpar, rpar=node.rpar)
+            return from_dotted(self.local_name(target)).with_changes(lpar=node.lpar, rpar=node.rpar)
         return node if self.reading is self.module else self.imported.name(node)
 
     def _passed_function(self, node: cst.BaseExpression) -> Kernel | None:
@@ -537,7 +531,7 @@ class ModuleWriter:
     @cached_property
     def renamed_snippets(self) -> dict[str, str]:
         """Emitted functions whose names the file uses for something else."""
-        names = {node.value for node in self._nodes if isinstance(node, cst.Name)}
+        names = {node.value for node in self.module.nodes if type(node) is cst.Name}
         defined = {
             statement.name.value: self.module.tree.code_for_node(statement).strip()
             for statement in self.module.tree.body
@@ -556,10 +550,15 @@ class ModuleWriter:
 
     def _is_bound(self, name: str) -> bool:
         """Whether a kernel has a parameter or a local of this name, which would hide an emitted function."""
-        for kernel in self.module.kernels:
-            if any(parameter.name == name for parameter in kernel.parameters) or name in assigned_names(kernel.node):
-                return True
-        return False
+        return name in self._names_in_kernels
+
+    @cached_property
+    def _names_in_kernels(self) -> set[str]:
+        return {
+            name
+            for kernel in self.module.kernels
+            for name in (*(parameter.name for parameter in kernel.parameters), *assigned_names(kernel.node))
+        }
 
     def versions(self) -> tuple[str, str]:
         """The first and last Triton version that the names in the output are right for."""

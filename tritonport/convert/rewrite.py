@@ -291,14 +291,12 @@ def _used_names(body: Sequence[cst.CSTNode]) -> set[str]:
     stack: list[cst.CSTNode] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, (cst.Import, cst.ImportFrom)):
-            continue
-        if isinstance(node, cst.Attribute):
-            stack.append(node.value)
-            continue
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             found.add(node.value)
-        if isinstance(node, cst.SimpleString):
+        elif type(node) is cst.Attribute:
+            stack.append(node.value)
+        elif type(node) is cst.SimpleString:
             found.update(part for part in node.value.strip("'\"").split(".")[:1])
-        stack.extend(children(node))
+        elif type(node) is not cst.Import and type(node) is not cst.ImportFrom:
+            stack += children(node)
     return found

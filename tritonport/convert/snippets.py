@@ -56,11 +56,8 @@ def of_one_target() -> frozenset[str]:
 def _calls(name: str, target: str) -> tuple[str, ...]:
     """The other emitted functions that one refers to."""
     code = re.sub(r'''"""[\s\S]*?"""|#.*''', "", snippet(name, target)[1])
-    return tuple(
-        other
-        for other in sorted(available(target) - {name})
-        if re.search(rf"(?<!def )(?<![.\w]){other}\b(?=[(,)])", code)
-    )
+    referred = set(re.findall(r"(?<!def )(?<![.\w])\w+(?=[(,)])", code))
+    return tuple(sorted(referred & available(target) - {name}))
 
 
 def with_dependencies(names: set[str], target: str) -> list[str]:

@@ -91,6 +91,15 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return ".".join([node.value, *reversed(parts)])
 
 
+def from_dotted(path: str) -> cst.Name | cst.Attribute:
+    """The expression that a dotted name is: `dotted` the other way round."""
+    first, *rest = path.split(".")
+    node: cst.Name | cst.Attribute = cst.Name(first)
+    for name in rest:
+        node = cst.Attribute(node, cst.Name(name))
+    return node
+
+
 def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnostic:
     """What is wrong and where, in Python's own words if it sees it too: they name the line that a person must mend."""
     try:
@@ -100,6 +109,15 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnos
     except ValueError:
         pass
     return Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
+
+
+def _functions_of(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function of a file by Python's own parser. They stand in statements alone: expressions are passed over."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for child in getattr(tree, name, ()):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield child
+            yield from _functions_of(child)
 
 
 class SourceModule:
@@ -140,6 +158,11 @@ class SourceModule:
             return None
         file = Path(self.path).absolute()
         return file if file.parent.is_dir() else None
+
+    @cached_property
+    def nodes(self) -> list[cst.CSTNode]:
+        """Every node of the file, listed once."""
+        return list(walk(self.tree))
 
     @cached_property
     def name(self) -> str:
@@ -214,13 +237,12 @@ class SourceModule:
     @cached_property
     def _functions(self) -> dict[cst.CSTNode, tuple[int, int]]:
         """Line (from 1) and indentation of every function, from Python's own parser."""
-        ours = [node for node in walk(self.tree) if isinstance(node, cst.FunctionDef)]
+        ours = [node for node in self.nodes if type(node) is cst.FunctionDef]
         try:
             tree = ast.parse(self.text)
         except (SyntaxError, ValueError):
             return {}
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        theirs = sorted((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, kinds))
+        theirs = sorted((node.lineno, node.col_offset) for node in _functions_of(tree))
         return dict(zip(ours, theirs, strict=True)) if len(ours) == len(theirs) else {}
 
     def line_of(self, kernel: Kernel) -> int:
