@@ -81,6 +81,19 @@ def test_a_division_that_divides_is_exact(sized: Sized, divisor: int, given_valu
     assert value_of(multiple, given_values) // divisor == value(given_values)
 
 
+@given(expressions, st.lists(st.sampled_from(NAMES), max_size=2), st.integers(1, 8))
+def test_what_was_multiplied_in_is_taken_out_again(sized: Sized, names: list[str], factor: int) -> None:
+    by = dims.product([dims.number(factor), *map(dims.symbol, names)])
+    assert dims.quotient(dims.multiply(sized[0], by, ""), by, "") == sized[0]
+
+
+def test_what_no_product_gives_is_no_quotient() -> None:
+    m, n = dims.symbol("BM"), dims.symbol("BN")
+    assert dims.quotient(dims.number(6), dims.number(4), "") is None
+    assert dims.quotient(m, n, "") is None
+    assert dims.quotient(dims.multiply(m, n, ""), dims.add(m, n, ""), "") is None
+
+
 @given(expressions, st.integers(0, 3))
 def test_a_power_is_a_product(sized: Sized, exponent: int) -> None:
     product = dims.ONE

@@ -75,6 +75,57 @@ gl.store(out_ptr + j_out[None, :] * BM + i_out[:, None], gl.convert_layout(x, ou
     assert body("x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before) == after.strip()
 
 
+def test_an_index_that_is_assigned_again_keeps_the_names_of_its_copies() -> None:
+    before = """
+rows = tl.arange(0, BM)
+tl.store(out_ptr + rows, tl.sum(tl.load(x_ptr + rows[:, None] * BM + tl.arange(0, BM)[None, :]), axis=1))
+rows = BM + tl.arange(0, BM)
+tl.store(out_ptr + rows, tl.sum(tl.load(x_ptr + rows[:, None] * BM + tl.arange(0, BM)[None, :]), axis=1))
+"""
+    lines = body("x_ptr, out_ptr, BM: tl.constexpr", before).splitlines()
+    assigned = [line.split(" = ")[0] for line in lines if line.startswith("rows")]
+    assert assigned == ["rows_x", "rows_out", "rows_x", "rows_out"]
+
+
+def test_copies_that_read_each_other_have_names_of_their_own() -> None:
+    before = """
+i = tl.arange(0, BM)[:, None] + tl.arange(0, BM)[None, :] * 2
+i = tl.trans(i)
+j = tl.arange(0, BM)[:, None] * BM + tl.arange(0, BM)[None, :]
+tl.store(out_ptr + j, tl.load(x_ptr + j) + i + tl.trans(i))
+"""
+    after = """
+i_tile_2 = gl.permute(i_transposed, (1, 0))
+i_transposed_2 = gl.permute(i_tile, (1, 0))
+"""
+    assert after.strip() in body("x_ptr, out_ptr, BM: tl.constexpr", before)
+
+
+@pytest.mark.parametrize(
+    ("imports", "after"),
+    [
+        ("import torch\nimport triton\n", "import os\n\nimport torch\nimport triton\n"),
+        ("import math\n\nimport torch\nimport triton\n", "import math\nimport os\n\nimport torch\nimport triton\n"),
+        ("# Made by hand.\nimport triton\n", "# Made by hand.\nimport os\n\nimport triton\n"),
+        ("import os\n\nimport triton\n", "import os\n\nimport triton\n"),
+        (
+            "from __future__ import annotations\n\nimport triton\n",
+            "from __future__ import annotations\n\nimport os\n\nimport triton\n",
+        ),
+    ],
+)
+def test_modules_of_python_are_imported_where_a_file_has_them(imports: str, after: str) -> None:
+    statements = """
+i = tl.arange(0, BM)
+x = tl.load(x_ptr + i[:, None] * BM + i[None, :])
+tl.store(out_ptr + i[:, None] * BM + i[None, :], tl.dot(x, x))
+"""
+    text = kernel_text(statements, "x_ptr, out_ptr, BM: tl.constexpr")
+    text = imports + "import triton.language as tl\n" + text[text.index("\n\n\n@triton.jit") :]
+    port = convert(text).text
+    assert port[: port.index("# tritonport")] == after
+
+
 def test_one_range_along_both_axes() -> None:
     before = "r = tl.arange(0, BM)\ntl.store(out_ptr + r[:, None] * BM + r[None, :], 1.0)\n"
     after = """

@@ -56,6 +56,15 @@ def test_reshapes_are_one_and_undo_each_other() -> None:
     assert there != reshape((N, M), (flat,), root)
 
 
+def test_a_size_that_follows_from_the_others_is_one_however_it_is_spelled() -> None:
+    half = dims.divide(N, TWO, "N // 2")
+    pairs, twice = (M, half, TWO), dims.multiply(TWO, half, "2 * (N // 2)")
+    root = Root(3, pairs)
+    assert reshape(pairs, (M, N), root) == reshape(pairs, (M, twice), root)
+    assert reshape((M, N), pairs, reshape(pairs, (M, twice), root)) is root
+    assert reshape(pairs, (M, N), root) != reshape(pairs, (M, TWO, half), root)
+
+
 def test_a_root_without_memory_becomes_the_permuted_layout() -> None:
     memory, result = tile(COLUMNS), Root(2, (N, M))
     assert unify(result, permute((1, 0), memory))

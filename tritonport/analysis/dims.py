@@ -7,7 +7,7 @@ by its own text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Monomial = tuple[str, ...]
@@ -84,6 +84,32 @@ def divide(left: Dim, right: Dim, text: str) -> Dim:
     if divisor and all(value % divisor == 0 for _, value in left.terms):
         return _dim({key: value // divisor for key, value in left.terms}, text)
     return opaque(f"({_canonical(left)})//({_canonical(right)})", text)
+
+
+def quotient(left: Dim, right: Dim, text: str) -> Dim | None:
+    """What `right` has to be multiplied by to give `left`; None where that is not a sum of products of names."""
+    if len(right.terms) != 1:
+        return None
+    (atoms, divisor) = right.terms[0]
+    found: dict[Monomial, int] = {}
+    for key, value in left.terms:
+        rest = list(key)
+        for atom in atoms:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if value % divisor:
+            return None
+        found[tuple(rest)] = value // divisor
+    return _dim(found, text)
+
+
+def product(sizes: Iterable[Dim]) -> Dim:
+    """The number of elements of a shape."""
+    result = ONE
+    for size in sizes:
+        result = multiply(result, size, "")
+    return result
 
 
 def power(left: Dim, exponent: int, text: str) -> Dim:

@@ -311,6 +311,8 @@ class FunctionWriter(AccumulatorWriter):
             self._name_slots()
         known = self.layouts if self.is_entry else self._known_layouts()
         numbered = list(known)
+        # A variable that the source assigns anew is assigned anew in its copies too.
+        given: dict[tuple[object, ...], str] = {}
         for web in self.webs.all():
             if web.staged:
                 web.staged_name = self.names.fresh(web.staged_name)
@@ -337,7 +339,10 @@ class FunctionWriter(AccumulatorWriter):
                     web.copies[wanted] = (want, web.name)
                     continue
                 label = suffix(term, known, others if is_narrow(term) else plain)
-                web.copies[wanted] = (want, self.names.fresh(f"{web.name}_{label}"))
+                copy = (web.name, label, wanted)
+                if web.expensive or web.reads_itself or copy not in given:
+                    given[copy] = self.names.fresh(f"{web.name}_{label}")
+                web.copies[wanted] = (want, given[copy])
         if not self.is_entry:
             self.again = [
                 (parameter.name, want, name)

@@ -36,7 +36,8 @@ def name_layouts(
     roots: list[Root], names: Names, labels: dict[Term, str], constants: frozenset[str] = frozenset()
 ) -> dict[Term, str]:
     """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it, or the
-    variable that holds it where the pointer is a number with a type (of `gl`, or one of the `constants`).
+    variable that holds it where the tensor has given its name already, or where the pointer is a number with a type (of
+    `gl`, or one of the `constants`).
 
     The layout of a dot's result is named after the first variable in `labels` that holds it, unless memory has that
     name.
@@ -58,7 +59,7 @@ def name_layouts(
         pointers = [pointer for pointer in pointers if not pointer.startswith("gl.") and pointer not in constants]
         taken = set(found.values())
         candidates = [f"{stem(pointer.removesuffix('.dtype'))}_layout" for pointer in pointers]
-        if not pointers and root.accesses and root in labels:
+        if root.accesses and root in labels:
             candidates.append(f"{labels[root]}_layout".lower())
         chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
         if chosen is None and root.shape and root.shape[-1] is not None:

@@ -9,6 +9,7 @@ import libcst as cst
 from tritonport.convert.copies import copies, imports, needed, without_copied
 from tritonport.convert.follow import FollowPlan, names_in, plan
 from tritonport.convert.host_descriptors import host_descriptors
+from tritonport.convert.import_lines import import_place, is_standard, place_standard
 from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import (
     available,
@@ -146,7 +147,7 @@ def _with_imports(
     if first_kernel is not None and len(kept) != len(body):
         first_kernel = next(index for index, statement in enumerate(kept) if statement is body[first_kernel])
     body = kept
-    place = _import_place(body)
+    place = import_place(body)
     lines = [cst.parse_statement(text, writer.config) for text in wanted]
     if lines:
         header = writer.header(writer.snippets)
@@ -159,36 +160,22 @@ def _with_imports(
         for statement in body
         if isinstance(statement, cst.SimpleStatementLine)
     }
+    missing = [line for line in lines_of_functions if writer.module.tree.code_for_node(line).strip() not in present]
+    standard = [line for line in missing if is_standard(line)]
     body[start:start] = [*functions, *copies(writer, writer.followed.copies)]
     body[place:place] = [
         *lines,
-        *(line for line in lines_of_functions if writer.module.tree.code_for_node(line).strip() not in present),
+        *(line for line in missing if line not in standard),
         *imports(writer, writer.followed.copies),
         *(cst.parse_statement(f"{line}\n", writer.config) for line in writer.followed.imports),
     ]
+    for line in standard:
+        place_standard(body, line)
     return _without_unused(body)
 
 
 def _meanings(writer: ModuleWriter) -> set[str]:
     return {name for meanings in writer.module.bindings.imported.values() for name in meanings}
-
-
-def _import_place(body: Sequence[cst.BaseStatement]) -> int:
-    """After the last top-level import of triton, else after the last import."""
-    last = triton = 0
-    for index, statement in enumerate(body):
-        if not isinstance(statement, cst.SimpleStatementLine):
-            continue
-        for small in statement.body:
-            if isinstance(small, cst.Import):
-                last = index + 1
-                if any((dotted(alias.name) or "").split(".")[0] == "triton" for alias in small.names):
-                    triton = index + 1
-            elif isinstance(small, cst.ImportFrom):
-                last = index + 1
-                if small.module is not None and (dotted(small.module) or "").split(".")[0] == "triton":
-                    triton = index + 1
-    return triton or last
 
 
 def _holds(statement: cst.BaseStatement, replaced: dict[cst.CSTNode, list[cst.FunctionDef]]) -> bool:
@@ -212,7 +199,7 @@ def _used_snippets(writer: ModuleWriter, body: Sequence[cst.BaseStatement], foll
 
 def _snippet_statements(
     writer: ModuleWriter, body: Sequence[cst.BaseStatement], followed: FollowPlan
-) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:
+) -> tuple[list[cst.BaseStatement], list[cst.SimpleStatementLine]]:
     """The emitted functions the file does not have yet, and the imports they need."""
     statements: list[cst.BaseStatement] = []
     imports: dict[str, None] = {}
@@ -235,7 +222,8 @@ def _snippet_statements(
                 statements.append(statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *above]))
         for line in snippet(name, writer.target)[0]:
             imports.setdefault(line)
-    return statements, [cst.parse_statement(line + "\n", writer.config) for line in merged_imports(imports)]
+    parsed_lines = [cst.parse_statement(line + "\n", writer.config) for line in merged_imports(imports)]
+    return statements, [line for line in parsed_lines if isinstance(line, cst.SimpleStatementLine)]
 
 
 def _without_unused(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:

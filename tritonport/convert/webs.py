@@ -15,6 +15,7 @@ from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind
 from tritonport.convert.wants import Want, key, same_want
 from tritonport.layouts.terms import Term
+from tritonport.source.walk import walk
 
 Key = object
 
@@ -37,6 +38,17 @@ class Web:
             definition.value.is_tensor and definition.value.focus is not None
             for frame in self.definitions
             for definition in frame
+        )
+
+    @property
+    def reads_itself(self) -> bool:
+        """Whether an assignment computes the variable from another value of its name."""
+        sources = [found.expression or found.statement for frame in self.definitions for found in frame]
+        return any(
+            isinstance(node, cst.Name) and node.value == self.name
+            for source in sources
+            if source is not None
+            for node in walk(source)
         )
 
     @property

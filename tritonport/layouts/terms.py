@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tritonport.analysis.dims import Dim, number
+from tritonport.analysis.dims import Dim, number, product, quotient
 from tritonport.analysis.strides import Order
 from tritonport.layouts.pinned import Pinned
 
@@ -79,8 +79,9 @@ class Permute:
 class Reshape:
     """The elements of a tensor of shape `source`, counted row by row, in another shape.
 
-    The first sizes follow from the others and the number of elements, so they take no part in equality: sizes that
-    are spelled differently (`D` and `2 * (D // 2)`) are often one size.
+    One size follows from the others and the number of elements. The first takes no part in equality for that reason,
+    and the last is compared as the others leave it: sizes that are spelled differently (`D` and `2 * (D // 2)`) are
+    often one size.
     """
 
     source: tuple[Dim, ...] = field(compare=False)
@@ -164,8 +165,16 @@ def reshape(source: tuple[Dim, ...], shape: tuple[Dim, ...], term: Term) -> Term
     term = resolve(term)
     if isinstance(term, Reshape):
         return reshape(term.source, shape, term.parent)
-    tails = (len(source), source[1:], len(shape), shape[1:])
+    tails = (len(source), source[1:], len(shape), _tail(source, shape))
     return term if tails[:2] == tails[2:] else Reshape(source, shape, term, tails)
+
+
+def _tail(source: tuple[Dim, ...], shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The sizes behind the first, the last of them as the number of elements in `source` leaves it."""
+    if len(shape) < 2:
+        return ()
+    last = quotient(product(source), product(shape[:-1]), shape[-1].text)
+    return (*shape[1:-1], last or shape[-1])
 
 
 def rank(term: Term) -> int:
