@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from surveys.pretend import allocate_on_cpu, forgive, pretend_gpu
 from tritonport.report import Diagnostic
 from tritonport.verify.compile.compiler import warm_up
 from tritonport.verify.compile.forked import run_forked
+from tritonport.verify.compile.pretend import allocate_on_cpu, forgive, pretend_gpu
 from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.side import CompiledSpec, Side, SideRequest, compile_side
 from tritonport.verify.compile.target import activate

@@ -196,6 +196,33 @@ def test_a_guessed_signature(folder: Path) -> None:
     assert "double (bf16, BLOCK=512)" in result.stdout
 
 
+NEEDS_GPU = """
+import torch
+
+CAPABILITY = torch.cuda.get_device_capability()
+SCRATCH = torch.zeros(4, device="cuda")
+import there_is_no_such_module
+"""
+
+
+def test_a_package_that_asks_for_a_gpu_gets_one(folder: Path) -> None:
+    package = folder / "needs_gpu"
+    package.mkdir()
+    (package / "__init__.py").write_text(NEEDS_GPU)
+    block = "BLOCK = 512 if CAPABILITY == (8, 0) else 2048\n"
+    text = ORIGINAL.replace("BLOCK=512", "BLOCK=BLOCK").replace(
+        "@triton.jit", f"from . import CAPABILITY\n\n{block}\n@triton.jit", 1
+    )
+    text = text.replace(
+        "def double(x_ptr, n, BLOCK: tl.constexpr)", "def double(x_ptr, n, BLOCK: tl.constexpr = BLOCK)"
+    )
+    (package / "pointwise.py").write_text(text)
+    result = invoke(package / "pointwise.py", "--guess-signature", "--target", "sm_80", "--target", "sm_90")
+    assert result.exit_code == 0, result.output
+    assert "double (bf16, BLOCK=512) for sm_80" in result.stdout
+    assert "double (bf16, BLOCK=2048) for sm_90" in result.stdout
+
+
 def test_a_kernel_without_an_entry_is_named(folder: Path) -> None:
     more = ORIGINAL + textwrap.dedent("""
         @triton.jit

@@ -112,6 +112,25 @@ def test_tiles_of_two_dimensions_are_smaller() -> None:
     }
 
 
+def test_a_constexpr_takes_a_value_that_the_kernel_knows() -> None:
+    found = only("""
+        LLAMA: tl.constexpr = tl.constexpr(3)
+        MODES = ("rows", "cols")
+
+        @triton.jit
+        def k(x, casting_mode: tl.constexpr, axis: tl.constexpr, kind: tl.constexpr, other: tl.constexpr):
+            if casting_mode == LLAMA:
+                tl.store(x, 1)
+            if axis in MODES:
+                tl.store(x, 2)
+            if "gelu" == kind:
+                tl.store(x, 3)
+            if other == LLAMA.value:
+                tl.store(x, 4)
+    """)
+    assert found.fallbacks == {"casting_mode": 3, "axis": "rows", "kind": "gelu", "other": 64}
+
+
 @pytest.mark.parametrize(
     ("source", "problem"),
     [

@@ -14,6 +14,7 @@ from tritonport.layouts.recover.claims import KernelClaims
 from tritonport.report import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.compile.compiler import compile_specs
+from tritonport.verify.compile.pretend import pretend_for
 from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.signature import Guess, entry_for
 from tritonport.verify.compile.spec import CompileSpec, SpecError, complete
@@ -167,6 +168,8 @@ def compile_side(request: SideRequest) -> Side:
     os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
     activate(request.target)
     signal.alarm(max(1, int(request.timeout)))
+    if request.guesses:
+        pretend_for([request.file.resolve()], request.target)
     try:
         entries, module, shown, keep = _load(request)
     except InputError as error:

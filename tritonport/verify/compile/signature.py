@@ -220,20 +220,50 @@ def _is_constexpr(parameter: ast.arg) -> bool:
     return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
 
 
-def _compared_with(kernel: ast.FunctionDef, name: str) -> Any:
-    """The first constant a parameter is compared with, or None."""
+def _compared_with(kernel: ast.FunctionDef, name: str, module: ast.AST) -> Any:
+    """The first constant a parameter is compared with, spelled out or by a name of the file; or None."""
     for node in ast.walk(kernel):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
-            for other in node.comparators:
-                if isinstance(other, ast.Constant) and other.value is not None:
-                    return other.value
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        if not any(isinstance(side, ast.Name) and side.id == name for side in sides):
+            continue
+        for side in sides:
+            for item in side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]:
+                value = _constant(item, module)
+                value = value[0] if isinstance(value, tuple | list) and value else value
+                if value is not None:
+                    return value
     return None
 
 
-def _fallback(kernel: ast.FunctionDef, name: str) -> Any:
+def _constant(node: ast.expr, module: ast.AST) -> Any:
+    """The value of a literal, or of a name that the file binds once, to a literal or a ``tl.constexpr`` of one."""
+    if isinstance(node, ast.Name):
+        values = [
+            statement.value
+            for statement in getattr(module, "body", ())
+            if (isinstance(statement, ast.Assign) and any(_is_name(target, node.id) for target in statement.targets))
+            or (isinstance(statement, ast.AnnAssign) and _is_name(statement.target, node.id))
+        ]
+        value = values[0] if len(values) == 1 else None
+        return None if value is None or isinstance(value, ast.Name) else _constant(value, module)
+    if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] == "constexpr" and len(node.args) == 1:
+        node = node.args[0]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _fallback(kernel: ast.FunctionDef, name: str, module: ast.AST) -> Any:
     """A value for a constexpr that nothing gives, from its name and its use."""
     upper = name.upper()
-    compared = _compared_with(kernel, name)
+    compared = _compared_with(kernel, name, module)
     if compared is not None:
         return compared
     if "DTYPE" in upper or upper.endswith("_TYPE"):
@@ -300,7 +330,7 @@ def _guess(kernel: KernelSource, module: ast.AST, functions: Mapping[str, ast.Fu
             if name in values:
                 constexprs[name] = values[name]
             else:
-                fallbacks[name] = _fallback(kernel.node, name)
+                fallbacks[name] = _fallback(kernel.node, name, module)
             if any(isinstance(call, ast.Call) and dotted(call.func) == name for call in ast.walk(kernel.node)):
                 problem = problem or f"{name!r} is a function: only a case can pass one"
         elif name in values and (values[name] is None or (values[name] == 1 and type(values[name]) is int)):

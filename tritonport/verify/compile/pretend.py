@@ -10,18 +10,23 @@ from __future__ import annotations
 import contextlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tritonport.verify.compile.target import OfflineDriver
+from tritonport.verify.modules import module_name
 
 
 def pretend_gpu(target: str) -> None:
-    """Make torch answer, for the rest of this process, that there is one GPU of this target."""
+    """Make torch answer, for the rest of this process, that there is one GPU of this target; not where there is one."""
     import torch
 
+    if torch.cuda.is_available():
+        return
     driver = OfflineDriver(target)
     capability = driver.get_device_capability()
     known = driver.get_device_properties()
@@ -61,7 +66,7 @@ def allocate_on_cpu() -> None:
     """Make tensors that are asked for on a GPU in the memory of the CPU, for the rest of this process."""
     from torch.overrides import TorchFunctionMode
 
-    class OnCpu(TorchFunctionMode):
+    class OnCpu(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
         ) -> Any:
@@ -103,6 +108,19 @@ class ForgivingFinder(importlib.abc.MetaPathFinder):
             return None
         spec.loader = _ForgivingLoader(spec.loader)
         return spec
+
+
+def pretend_for(files: Iterable[Path], target: str) -> None:
+    """Give what these files import the GPU of a compile target, and the files of a package its `__init__`, failing or
+    not, for the rest of this process.
+
+    Torch is not loaded for a file that stands alone and does not speak of it.
+    """
+    packages = {name.partition(".")[0] for name in (module_name(file)[0] for file in files) if "." in name}
+    if "torch" in sys.modules or (packages and importlib.util.find_spec("torch") is not None):
+        pretend_gpu(target)
+        allocate_on_cpu()
+    forgive(packages)
 
 
 def forgive(names: Collection[str]) -> None:
