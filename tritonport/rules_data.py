@@ -160,6 +160,8 @@ def find_api(name: str) -> ApiEntry | None:
     (libdevice) has the row of `tl.extra`.
     """
     table = load_api()
+    if "libdevice" in name.split("."):
+        return table["tl.extra"]
     for prefix in _PREFIXES:
         if name.startswith(prefix):
             name = name.removeprefix(prefix)

@@ -173,6 +173,7 @@ def test_names_are_found_under_any_spelling() -> None:
         assert find_api(name) is load_api()["tl.max"], name
     assert find_api("tl.math.exp") is load_api()["tl.exp"]
     assert find_api("tl.extra.libdevice.tanh") is load_api()["tl.extra"]
+    assert find_api("libdevice.rsqrt") is load_api()["tl.extra"]
     assert find_api("tl.nonsense") is None
 
 

@@ -202,6 +202,7 @@ class _Comparison:
             and all(bitwise_equal(leaf, port.inputs[name]) for name, leaf in original.inputs.items())
         ):
             problem = "make_inputs gives other inputs when it is called again with the same seed"
+            problem += f": {_first_other(original.inputs, port.inputs)} differs"
         if problem is None:
             return None
         return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
@@ -302,9 +303,12 @@ class _Comparison:
         """The masks that no input of the case makes use of: whether they are right, nothing has shown."""
         text = self.port_text.splitlines()
         own = {place.line for place, use in self.backend.masks.items() if not use.off and self._in_text(place.path)}
-        return [
+        found = [
             f"no input turns off a lane of the mask in line {n} of the port: {text[n - 1].strip()}" for n in sorted(own)
         ]
+        if found and self.request.port is None:
+            found.append(f"lines of the port are those of: tritonport convert {self.request.kernel_file}")
+        return found
 
     def _in_text(self, file: str) -> bool:
         """Whether a file holds the text of the port."""
@@ -322,6 +326,13 @@ class _Comparison:
         except Exception as error:
             # A folder that cannot be written, or an argument that cannot be pickled: the failure stands all the same.
             self.notes.append(f"{result.variation}: cannot be saved in {self.request.save_dir}: {first_line(error)}")
+
+
+def _first_other(original: Mapping[str, Any], port: Mapping[str, Any]) -> str:
+    """The name of the first input that is not the same for both sides."""
+    names = dict.fromkeys([*original, *port])
+    both = original.keys() & port.keys()
+    return next(name for name in names if name not in both or not bitwise_equal(original[name], port[name]))
 
 
 def _same(a: SideRun, b: SideRun) -> bool:

@@ -280,7 +280,7 @@ def _judged(tier: str, file: str, tests: Sequence[TestResult], runs: Mapping[str
     if not own:
         problem = _nothing(tests, runs["original"])
         finding = Diagnostic(codes.NOT_COMPARABLE, problem, file, 1, 1)
-        verdict = Verdict.NOT_COMPARABLE if runs["original"].code in (0, 1, 5) else Verdict.ERROR
+        verdict = Verdict.NOT_COMPARABLE if _ran(runs["original"]) else Verdict.ERROR
         tail = () if tests else tuple(runs["original"].last_lines(_TAIL))
         return TierResult(tier, verdict, problem, (finding,), (*notes, *tail), data, seconds)
     verdict = worst(one.verdict for one in own if one.verdict is not Verdict.NOT_COMPARABLE)
@@ -289,6 +289,14 @@ def _judged(tier: str, file: str, tests: Sequence[TestResult], runs: Mapping[str
     passed = sum(one.verdict is Verdict.PASS for one in own)
     summary = f"{passed} of {len(own)} tests pass with the port; {len(tests) - len(own)} others do not launch it"
     return TierResult(tier, verdict, summary, findings, notes, data, seconds)
+
+
+def _ran(run: CommandRun) -> bool:
+    """Whether a command came as far as the user's own code: what that raises is for them, a wrong call for the shell.
+
+    A module that raises when it is imported ends Python with 1, and pytest, which collects it, with 2.
+    """
+    return run.code in (0, 1, 5) or (run.code == 2 and " during collection" in run.output)
 
 
 def _gluon_files(test: TestResult) -> set[str]:

@@ -257,7 +257,17 @@ def test_inputs_that_change_from_call_to_call_are_not_comparable(tmp_path):
     clock = ("torch.randn(300, generator=torch.Generator().manual_seed(seed))", "torch.full((300,), time.time_ns())")
     result = spoil(tmp_path, case=[("import torch\n", "import time\n\nimport torch\n"), clock])
     assert result.verdict is Verdict.NOT_COMPARABLE
-    assert result.findings[0].message.startswith("make_inputs gives other inputs")
+    message = result.findings[0].message
+    assert message.startswith("make_inputs gives other inputs when it is called again with the same seed: x differs")
+
+
+def test_an_input_that_is_not_initialised_is_written_by_the_kernels_or_nothing(tmp_path):
+    case = [
+        ("return dict(", "return dict(spare=torch.empty(64, device=device, dtype=torch.float64), "),
+        ("def launch(", "def launch(spare, "),
+        ("def reference(", "def reference(spare, "),
+    ]
+    assert spoil(tmp_path, case=case).verdict is Verdict.PASS
 
 
 def test_a_case_that_runs_the_original_behind_the_port_s_back_is_not_comparable(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tritonport.verify.hook.command import CommandRun
-from tritonport.verify.suite import compare_runs
+from tritonport.verify.suite import _judged, compare_runs
 from tritonport.verify.verdict import Verdict
 
 NAME = "tests/test_a.py::test_a"
@@ -71,6 +71,22 @@ PORTED = (START, phase("passed", "setup"), phase("passed", "call", (GLUON,)), ph
 def test_one_test(original: Any, port: Any, verdict: Verdict, why: str) -> None:
     (result,) = compare_runs(run(*original), run(*port), "pytest")
     assert (result.verdict, result.why) == (verdict, why)
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "verdict"),
+    [
+        (1, "ModuleNotFoundError: No module named 'x'", Verdict.NOT_COMPARABLE),
+        (2, "!!!! Interrupted: 1 error during collection !!!!", Verdict.NOT_COMPARABLE),
+        (2, "python: can't open file 'train.py'", Verdict.ERROR),
+        (4, "ERROR: file or directory not found: tests", Verdict.ERROR),
+        (-11, "", Verdict.ERROR),
+    ],
+)
+def test_what_the_user_s_own_code_raises_is_not_a_wrong_call(code: int, output: str, verdict: Verdict) -> None:
+    ended = run(code=code, output=output)
+    result = _judged("T2", "k.py", [], {"original": ended, "port": ended})
+    assert (result.verdict, result.findings[0].message) == (verdict, f"the command ran no test (exit status {code})")
 
 
 def test_a_module_that_cannot_be_imported_with_the_port_is_a_test_that_fails() -> None:
