@@ -33,7 +33,11 @@ from tritonport.report import UNUSABLE
     help="The case with COMPILE_SPECS.  [default: the file itself, else <stem>_case.py beside it]",
 )
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only this kernel; repeatable.")
-@click.option("--guess-signature", is_flag=True, help="Compile kernels that no case names too, with guessed arguments.")
+@click.option(
+    "--guess-signature",
+    is_flag=True,
+    help="Compile kernels that no case names too, with guessed arguments. A package that asks for a GPU gets one.",
+)
 @click.option("--against-triton", is_flag=True, help="Print where the analysis and Triton's own compiler disagree.")
 @click.option("--as-launched", is_flag=True, help="With the pipelining the source asks for.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=1), default=120.0, show_default=True)
