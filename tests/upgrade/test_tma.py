@@ -1,4 +1,4 @@
-"""Stage tma: what it writes, which launches take the copies, that it computes the same, and that it refuses in words."""
+"""Stage tma: what it writes, which launches take the copies, that it computes the same, what it refuses."""
 
 from functools import cache
 from pathlib import Path
@@ -58,9 +58,12 @@ def test_a_kernel_becomes_two_forms_and_an_entry_that_chooses() -> None:
         mbarrier.wait(a_ready, phase)
         a = landed(in_order(a_tile, a_order), 0, acc_layout)
 """
-    assert loop.replace("gl.program_id(0) * BLOCK_M", "BLOCK_M * gl.program_id(0)").replace(
-        "gl.program_id(1) * BLOCK_N", "BLOCK_N * gl.program_id(1)"
-    ) in text
+    assert (
+        loop.replace("gl.program_id(0) * BLOCK_M", "BLOCK_M * gl.program_id(0)").replace(
+            "gl.program_id(1) * BLOCK_N", "BLOCK_N * gl.program_id(1)"
+        )
+        in text
+    )
     assert "if a_desc is None or b_desc is None or c_desc is None:\n        matmul_kernel_pointers(" in text
     assert "matmul_kernel[(triton.cdiv(M, BLOCK_M)" in text, "the launch is as it was"
 
@@ -169,7 +172,11 @@ REFUSED = {
         "        tl.store(a_ptr + k, 0.0)\n        a = tl.load(a_ptrs",
         "the kernel also writes a_ptr",
     ),
-    "an if": ("        a = tl.load(a_ptrs", "        if k > 2:\n            a = tl.load(a_ptrs", "it stands under an if"),
+    "an if": (
+        "        a = tl.load(a_ptrs",
+        "        if k > 2:\n            a = tl.load(a_ptrs",
+        "it stands under an if",
+    ),
 }
 
 
@@ -195,7 +202,8 @@ FAULTS = {
     "a phase that does not turn": ("        phase ^= 1\n", "", "a_"),
     "half of the bytes": ("desc.block_type.nbytes, pred", "desc.block_type.nbytes // 2, pred", "bytes"),
     "no fence before the copy out": (
-        "    # The copy reads shared memory through the async proxy: order the stores before it.\n    fence_async_shared()\n",
+        "    # The copy reads shared memory through the async proxy: order the stores before it.\n"
+        "    fence_async_shared()\n",
         "",
         "fence",
     ),
@@ -246,9 +254,9 @@ def compiled(text: str, folder: Path, aligned: bool) -> Resources:
 
 
 def test_an_aligned_launch_has_no_pointers_left_and_another_is_the_literal_port(tmp_path: Path) -> None:
-    literal = upgrade_text(matmul(), path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90", stage="tma"))
-    copied = compiled(literal.text, tmp_path, aligned=True)
+    text = upgraded(matmul()).text
+    copied = compiled(text, tmp_path, aligned=True)
     assert [access for access in copied.accesses if access.kind in ("load", "store")] == []
     assert copied.spills == 0
-    plain = compiled(literal.text, tmp_path, aligned=False)
+    plain = compiled(text, tmp_path, aligned=False)
     assert [access for access in plain.accesses if access.kind == "load"]
