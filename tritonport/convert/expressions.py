@@ -241,7 +241,8 @@ class ExpressionWriter:
         if focus is None or not any(value is not None and value.is_tensor and value.op != "store" for value in values):
             return written
         have = result_of(values, focus)
-        if want is not None and any(is_loose(value, term) for value, term in zip(values, have, strict=True)):
+        places = zip(values, have, want, strict=True) if want is not None else ()
+        if want is not None and any(asked is not None and is_loose(value, term) for value, term, asked in places):
             # The compiler's own name for the layout is another one.
             return self.module.gl_call("convert_layout", [written, cst.parse_expression(self.layout_text(want))])
         return self.coerce(written, have, want)
