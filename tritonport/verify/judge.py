@@ -1,7 +1,7 @@
 """The verdict on one set of inputs: what the port computed, beside the original and the reference."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 
 from tritonport.verify import codes
 from tritonport.verify.case import Tolerance
-from tritonport.verify.compare import Difference, Error, check_reference, compare
+from tritonport.verify.compare import Difference, Error, bitwise_equal, check_reference, compare, mean_of_runs
 from tritonport.verify.poison import is_poison
 from tritonport.verify.side import SideRun, Variation
 from tritonport.verify.verdict import Verdict
@@ -112,12 +112,15 @@ def judge_run(
     reference: Results | None,
     exact: Callable[[], Results | None],
     tol: Tolerance,
+    repeats: Sequence[SideRun] = (),
 ) -> RunResult:
     """The port against the original.
 
     Args:
         reference: what the original is held to, under `tol`; None where the case has none.
         exact: computes the reference in float64; called only where something differs.
+        repeats: further runs of the original on the same inputs. What changes among them is held to the error of the
+            worst one, against their mean where there is no reference.
 
     Raises ReferenceMismatch.
     """
@@ -131,17 +134,22 @@ def judge_run(
         return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, text),))
     matched = None if reference is None else match_reference(original.results, reference)
     differences = {name: found for name, pair in pairs.items() if (found := compare(name, *pair))}
-    wrong = [] if matched is None else _wrong(original, matched, tol)
+    runs = (original, *repeats)
+    wrong = [] if matched is None else [text for run in runs for text in _wrong(run, matched, tol)]
     if wrong:
         same = "differs from it" if differences else "computes the same"
-        text = f"the original is wrong, and the port {same}: {wrong[0]}"
+        times = f" in some of {len(runs)} runs" if repeats else ""
+        text = f"the original is wrong{times}, and the port {same}: {wrong[0]}"
         no_measure = ((codes.NOT_COMPARABLE, text),)
         return RunResult(variation, Verdict.NOT_COMPARABLE, no_measure, (), len(pairs), differences)
-    if differences and matched is not None:
-        best = _best_reference(original, matched, exact(), tol)
-        differences = {
-            name: compare(name, *pairs[name], best.get(name)) or found for name, found in differences.items()
-        }
+    if differences:
+        best = {} if matched is None else dict(_best_reference(original, matched, exact(), tol))
+        moves = moving(runs)
+        for name in differences:
+            moved = [run_leaf(run, name) for run in repeats] if name in moves else []
+            if name not in best and moved:
+                best[name] = mean_of_runs([pairs[name][0], *moved])
+            differences[name] = compare(name, *pairs[name], best.get(name), moved) or differences[name]
     problems = _problems(original, port, differences)
     verdict = Verdict.FAIL if problems else Verdict.PASS_TOLERANCE if differences else Verdict.PASS
     return RunResult(variation, verdict, problems, _notes(original, differences), len(pairs), differences)
@@ -149,11 +157,31 @@ def judge_run(
 
 def _pairs(original: SideRun, port: SideRun) -> dict[str, tuple[Any, Any]]:
     """What is compared: the results, and the inputs that either side changed."""
-    pairs = {name: (leaf, port.results[name]) for name, leaf in original.results.items()}
-    for name in (*original.mutated, *(name for name in port.mutated if name not in original.mutated)):
-        sides = [side.mutated.get(name, side.inputs.get(name)) for side in (original, port)]
-        pairs[f"{_INPUT}{name}"] = (sides[0], sides[1])
-    return pairs
+    return {name: (run_leaf(original, name), run_leaf(port, name)) for name in _compared((original, port))}
+
+
+def _compared(runs: Sequence[SideRun]) -> list[str]:
+    """The names of the results, and of the inputs that any of the runs changed."""
+    changed = dict.fromkeys(f"{_INPUT}{name}" for run in runs for name in run.mutated)
+    return [*runs[0].results, *changed]
+
+
+def run_leaf(run: SideRun, name: str) -> Any:
+    """What a run gave under a name of the comparison: a result, or an input as it was afterwards; None for neither."""
+    if name in run.results:
+        return run.results[name]
+    name = name.removeprefix(_INPUT)
+    return run.mutated.get(name, run.inputs.get(name))
+
+
+def moving(runs: Sequence[SideRun]) -> set[str]:
+    """The names of what is not the same, bit for bit, in all of several runs of one side on the same inputs."""
+
+    def same(name: str, run: SideRun) -> bool:
+        leaves = [run_leaf(runs[0], name), run_leaf(run, name)]
+        return all(leaf is not None for leaf in leaves) and bitwise_equal(*leaves)
+
+    return {name for name in _compared(runs) if not all(same(name, run) for run in runs[1:])}
 
 
 def _says_something(leaf: Any) -> bool:

@@ -1,10 +1,10 @@
 """T2 and T3: original and port run on the same inputs, and what they computed is compared."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -20,6 +20,7 @@ from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
 from tritonport.verify.launches import Launch
 from tritonport.verify.places import Place, first_line, place_of
+from tritonport.verify.repeats import check_repeats
 from tritonport.verify.request import Port, Request, make_port
 from tritonport.verify.saved import SavedRun, load_saved, save_run
 from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, gpu
@@ -154,26 +155,44 @@ class _Comparison:
         if unfit := self._unfit(variation, original, port):
             return unfit
         try:
-            reference = self.original.reference(variation)
-            if original is not None:
-                exact = lambda: self.original.reference_in_double(variation)  # noqa: E731
-                result = judge_run(variation, original, port, reference, exact, self.original.case.tol)
-            elif reference is not None:
-                self.notes.append(f"{variation}: compared with reference, because {reason}")
-                result = judge_alone(variation, port, reference, self.original.case.tol)
-            else:
-                problem = f"{reason}, and the case has no reference"
-                return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+            result = self._judge_runs(variation, original, port, reason)
         except SideFailed as failed:
             raise self._case_raised(self.original, failed) from failed
         except ReferenceMismatch as error:
             finding = Diagnostic(codes.CASE_PROTOCOL, str(error), str(self.request.case), 1, 1)
             raise _Stopped(Verdict.ERROR, finding) from error
-        if self.request.tier == "T3":
-            result = self._check_repeats(result, original, port)
         if result.verdict is Verdict.FAIL:
             self._save(result, original, port)
         return result
+
+    def _judge_runs(self, variation: Variation, original: SideRun | None, port: SideRun, reason: str) -> RunResult:
+        """The port against the original or the reference; on a GPU, where results may move, in several runs."""
+        reference = self.original.reference(variation)
+        tol = self.original.case.tol
+        exact = cache(lambda: self.original.reference_in_double(variation))
+
+        def judge(run: SideRun, repeats: Sequence[SideRun] = ()) -> RunResult:
+            if original is not None:
+                return judge_run(variation, original, run, reference, exact, tol, repeats)
+            assert reference is not None
+            return judge_alone(variation, run, reference, tol)
+
+        if original is None and reference is None:
+            problem = f"{reason}, and the case has no reference"
+            return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+        if original is None:
+            self.notes.append(f"{variation}: compared with reference, because {reason}")
+        result = judge(port)
+        if self.request.tier != "T3":
+            return result
+        run_original, run_port = partial(self.original.run, variation), partial(self._run_port_again, variation)
+        return check_repeats(result, original, port, run_original, run_port, judge, "atomic" in self.port_text)
+
+    def _run_port_again(self, variation: Variation) -> SideRun:
+        try:
+            return self.port.run(variation)
+        except SideFailed as failed:
+            raise self._port_stopped(variation, failed) from failed
 
     def _run_original(self, variation: Variation) -> tuple[SideRun | None, str]:
         """The original's run, or None and why it cannot run here."""
@@ -207,29 +226,17 @@ class _Comparison:
             return None
         return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
 
-    def _check_repeats(self, result: RunResult, original: SideRun | None, port: SideRun) -> RunResult:
-        """On a GPU the order of programs changes from run to run; what depends on it is told apart."""
-        if _same(port, self.port.run(result.variation)):
-            return result
-        text = f"{result.variation}: two runs of the port differ"
-        varies = original is not None and not _same(original, self.original.run(result.variation))
-        if varies or "atomic" in self.port_text:
-            self.notes.append(text + (", and so do two of the original" if varies else ""))
-            return result
-        problems = (
-            *result.problems,
-            (codes.NOT_DETERMINISTIC, "two runs of the port differ, two of the original agree"),
-        )
-        return RunResult(result.variation, Verdict.FAIL, problems, result.notes, result.compared, result.differences)
-
     def _port_raised(self, variation: Variation, failed: SideFailed) -> RunResult:
         if failed.step != "launch":
             raise self._case_raised(self.port, failed)
         if type(failed.error).__name__ == "NotEmulated":
             problem = (codes.NOT_COMPARABLE, f"the emulator cannot run the port: {_describe(failed.error)}")
             return RunResult(variation, Verdict.NOT_COMPARABLE, (problem,))
+        raise self._port_stopped(variation, failed)
+
+    def _port_stopped(self, variation: Variation, failed: SideFailed) -> _Stopped:
         finding = self._raised_at(self.port, failed, f"the port raises ({variation}): {_describe(failed.error)}")
-        raise _Stopped(Verdict.FAIL, self._in_port(finding))
+        return _Stopped(Verdict.FAIL, self._in_port(finding))
 
     def _case_raised(self, side: Side, failed: SideFailed) -> _Stopped:
         message = f"{failed.step} of the case raises ({side.name}): {_describe(failed.error)}"
@@ -333,14 +340,6 @@ def _first_other(original: Mapping[str, Any], port: Mapping[str, Any]) -> str:
     names = dict.fromkeys([*original, *port])
     both = original.keys() & port.keys()
     return next(name for name in names if name not in both or not bitwise_equal(original[name], port[name]))
-
-
-def _same(a: SideRun, b: SideRun) -> bool:
-    pairs = ((a.results, b.results), (a.mutated, b.mutated))
-    return all(
-        left.keys() == right.keys() and all(bitwise_equal(leaf, right[name]) for name, leaf in left.items())
-        for left, right in pairs
-    )
 
 
 def _refused(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tritonport.verify.case import Tolerance
-from tritonport.verify.compare import bitwise_equal, check_reference, compare
+from tritonport.verify.compare import bitwise_equal, check_reference, compare, mean_of_runs
 from tritonport.verify.poison import Arena
 
 
@@ -105,6 +105,25 @@ def test_the_port_may_have_twice_the_error_of_the_original():
     assert found.original is not None and found.original.largest == pytest.approx(1e-3, rel=1e-3)
     found = compare("result", original, thrice, exact)
     assert found is not None and not found.tolerable
+
+
+def test_the_worst_run_of_an_original_that_moves_is_the_measure():
+    exact = torch.ones(4, dtype=torch.float64)
+    original, worse = (exact.float() + torch.tensor([error, 0.0, 0.0, 0.0]) for error in (1e-3, 2e-3))
+    port = exact.float() + torch.tensor([0.0, 0.0, 3e-3, 0.0])
+    alone, among = (compare("result", original, port, exact, repeats) for repeats in ((), (original, worse)))
+    assert alone is not None and not alone.tolerable
+    assert among is not None and among.tolerable
+    assert among.original is not None and among.original.largest == pytest.approx(2e-3, rel=1e-3)
+    assert "original max 0.002 rms 0.001 (the worst of 3 runs), allowed max 0.004 rms 0.002" in among.text
+    found = compare("result", original, exact.float() + 5e-3, exact, (worse,))
+    assert found is not None and not found.tolerable
+
+
+def test_the_mean_of_runs_is_that_of_floats_of_one_shape():
+    assert mean_of_runs([torch.tensor([1.0]), torch.tensor([2.0])]).tolist() == [1.5]
+    assert mean_of_runs([torch.tensor([1]), torch.tensor([2])]) is None
+    assert mean_of_runs([torch.ones(2), torch.ones(3)]) is None
 
 
 def test_the_mean_square_counts_beside_the_maximum():

@@ -406,20 +406,59 @@ COUNTER = [
     ("def scale(", "CALLS = []\n\n\ndef scale("),
     ("return out", "CALLS.append(0)\n    return out + len(CALLS) * 1e-7"),
 ]
+"""Edits after which each run is farther from the reference than the one before."""
+CLOSE = ("TOL = dict(atol=0.0", "TOL = dict(atol=1e-4")
+
+
+def repeated(folder, *, original=(), port=(), case=(CLOSE,)):
+    """The result of T3 on seed 0, with edits of the three files."""
+    write_project(folder, original=edited(ORIGINAL, *original), port=edited(PORT, *port), case=edited(CASE, *case))
+    files = [str(folder / name) for name in ("scale.py", "scale_case.py", "port.py")]
+    return _run(Request("T3", files[0], files[1], files[2], seeds=(0,)), guarded_emulator, "sm_90")
 
 
 def test_a_port_whose_runs_differ_fails_unless_the_original_s_do_too(tmp_path):
-    files = [str(tmp_path / name) for name in ("scale.py", "scale_case.py", "port.py")]
-    request = Request("T3", files[0], files[1], files[2], seeds=(0,))
-    close = edited(CASE, ("TOL = dict(atol=0.0", "TOL = dict(atol=1e-4"))
-    write_project(tmp_path, port=edited(PORT, *COUNTER), case=close)
-    result = _run(request, guarded_emulator, "sm_90")
+    result = repeated(tmp_path / "port", port=COUNTER)
     assert result.verdict is Verdict.FAIL
-    assert "TP812" in [found.code for found in result.findings]
-    write_project(tmp_path, original=edited(ORIGINAL, *COUNTER), port=edited(PORT, *COUNTER), case=close)
-    result = _run(request, guarded_emulator, "sm_90")
-    assert result.verdict is not Verdict.FAIL
-    assert "seed 0: two runs of the port differ, and so do two of the original" in result.notes
+    found = next(found for found in result.findings if found.code == "TP812")
+    assert "two runs of the port differ in result, 16 of the original agree in result" in found.message
+    result = repeated(tmp_path / "both", original=COUNTER, port=COUNTER)
+    assert result.verdict is Verdict.PASS_TOLERANCE
+    assert "seed 0: two runs of the port differ in result" in result.notes
+    assert "seed 0: 16 runs of the original differ in result" in result.notes
+
+
+@pytest.mark.parametrize(
+    ("error", "case", "verdict"),
+    [
+        pytest.param("2e-6", [CLOSE], Verdict.PASS_TOLERANCE, id="within twice the worst run"),
+        pytest.param("9e-6", [CLOSE], Verdict.FAIL, id="beyond"),
+        pytest.param("2e-6", [CLOSE, ("def reference", "def no_reference")], Verdict.PASS_TOLERANCE, id="no reference"),
+        pytest.param("9e-6", [CLOSE, ("def reference", "def no_reference")], Verdict.FAIL, id="no reference, beyond"),
+        pytest.param("2e-6", [("atol=0.0", "atol=8e-7")], Verdict.NOT_COMPARABLE, id="a wrong run of the original"),
+    ],
+)
+def test_a_port_is_held_to_the_worst_of_many_runs_of_an_original_that_moves(tmp_path, error, case, verdict):
+    result = repeated(tmp_path, original=COUNTER, port=[("return out", f"return out + {error}")], case=case)
+    assert result.verdict is verdict, result
+    said = [*result.notes, *(found.message for found in result.findings)]
+    assert any("of 16 runs" in text for text in said)
+
+
+@pytest.mark.parametrize(("step", "verdict"), [("1e-7", Verdict.PASS_TOLERANCE), ("1e-5", Verdict.FAIL)])
+def test_each_run_of_a_port_with_atomics_is_held_to_the_bound(tmp_path, step, verdict):
+    """Its first run is right to the bit; only the second shows what is wrong."""
+    moving = f"CALLS.append(0)  # atomic\n    return out + 1e-6 + (len(CALLS) - 1) * {step}"
+    edits = [COUNTER[0], ("return out", moving)]
+    result = repeated(tmp_path, port=edits, original=[("return out", "return out + 1e-6")])
+    assert result.verdict is verdict, result
+
+
+def test_a_port_that_raises_when_it_runs_again_fails(tmp_path):
+    edits = [COUNTER[0], ("return out", "CALLS.append(0)\n    assert len(CALLS) == 1\n    return out")]
+    result = repeated(tmp_path, port=edits)
+    assert result.verdict is Verdict.FAIL
+    assert "the port raises (seed 0): AssertionError" in result.findings[0].message
 
 
 @pytest.mark.parametrize(
