@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
-from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
+from tritonport.cli._options import TARGET, UPGRADES, chosen_triton, config_for, paths_argument
 from tritonport.report import DONE, FORMATS
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     callback=_targets,
     help="Architecture for T1: sm_80, sm_90, sm_100; repeatable, or separated by commas.  [default: sm_90]",
 )
+@click.option(
+    "--stage",
+    "stages",
+    type=click.Choice(["literal", *UPGRADES]),
+    multiple=True,
+    help="How far the ports go; repeatable, each is checked.  [default: literal]",
+)
 @click.option("--case", metavar="FILE", type=click.Path(dir_okay=False), help="The case of the one PATH.")
 @click.option(
     "--port", metavar="FILE", type=click.Path(dir_okay=False), help="The port of the one PATH, not a new one."
@@ -87,6 +94,7 @@ def parity_check_command(
     paths: tuple[str, ...],
     tiers: tuple[str, ...],
     targets: tuple[str, ...],
+    stages: tuple[str, ...],
     case: str | None,
     port: str | None,
     seeds: tuple[int, ...] | None,
@@ -108,7 +116,8 @@ def parity_check_command(
     checked.
 
     With a command after --, such as `-- pytest tests/`, it runs with the originals and again with their ports in place
-    of them, and is compared test by test: in the emulator (T2), or on the GPU (T3) where there is one.
+    of them, and is compared test by test: in the emulator (T2), or on the GPU (T3) where there is one. With several
+    --stage, it runs once with the originals and once for each stage.
 
     Exit codes: 0 the parity holds; 1 it does not; 2 the input cannot be used; 3 nothing was compared.
     """
@@ -120,6 +129,9 @@ def parity_check_command(
     command = command_after_dashes(ctx)
     if command and (case or replay or save_dir or seeds):
         raise click.UsageError("--case, --seeds, --save-case and --replay are for cases, not for a command after --")
+    if port and stages:
+        raise click.UsageError("--stage is for ports that are written here, not for that of --port")
+    stages = tuple(dict.fromkeys(stages)) or ("literal",)
     inputs = find_inputs(paths, config.exclude or ())
     wanted = has_kernel if command else takes_part
     files = [one.path for one in inputs if (one.explicit and not skip_without_case) or wanted(one.file)]
@@ -133,7 +145,7 @@ def parity_check_command(
         tiers = ("T3",) if "-T3-" in Path(replay).name else ("T2",)
     progress = Progress(len(files), quiet)
     if command:
-        suite = _suite_options(command, tiers, targets, config, port, timeout)
+        suite = _suite_options(command, tiers, targets, stages, config, port, timeout)
         results = check_suite(files, suite, progress)
         _summarise(results, summary_file)
         show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
@@ -142,6 +154,7 @@ def parity_check_command(
         requested=frozenset(tiers),
         targets=targets or (config.target or "sm_90",),
         triton=chosen_triton(None, config),
+        stages=stages,
         case=case,
         port=port,
         seeds=seeds,
@@ -159,6 +172,7 @@ def _suite_options(
     command: tuple[str, ...],
     tiers: tuple[str, ...],
     targets: tuple[str, ...],
+    stages: tuple[str, ...],
     config: "Config",
     port: str | None,
     timeout: float | None,
@@ -173,6 +187,7 @@ def _suite_options(
         requested=bool(tiers),
         target=targets[0] if targets else config.target or "sm_90",
         triton=chosen_triton(None, config),
+        stages=stages,
         port=port,
         timeout=timeout or DEFAULT_TIMEOUT,
     )

@@ -165,12 +165,16 @@ def _held(
         tally.notes.append(f"{place.label}: the original does not compile: {original.message}")
         return verdict
     bars = compare(original, port)
-    tally.pairs.append(bars)
+    if place.request.stage == "literal":
+        tally.pairs.append(bars)
     row["bars"] = [{"name": bar.name, "passed": bar.passed, "text": bar.text} for bar in bars]
     for bar in bars:
         if bar.passed:
             continue
-        if bar.name == "registers":
+        if place.request.stage != "literal":
+            # What a stage adds, such as the addresses of its ring, it may pay for: the bars are those of literal ports.
+            tally.notes.append(f"{place.label}: {bar.text}")
+        elif bar.name == "registers":
             tally.registers.append(place.diagnostic(codes.RESOURCE_BAR, f"{place.label}: {bar.text}"))
         else:
             tally.findings.append(place.diagnostic(codes.RESOURCE_BAR, f"{place.label}: {bar.text}"))

@@ -11,7 +11,7 @@ from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.case import case_beside, defines_case, find_case, named_kernel_file
 from tritonport.verify.isolate import Outcome, run_isolated
-from tritonport.verify.request import Request, make_port
+from tritonport.verify.request import Request, make_port, stage_changes_nothing
 from tritonport.verify.verdict import TIERS, FileResult, TierResult, Verdict
 
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"T0": 60.0, "T1": 600.0, "T2": 60.0, "T3": 300.0}
@@ -30,6 +30,7 @@ class ParityOptions:
         requested: the tiers that the user named: NOT-RUN is not enough for them.
         targets: the architectures to compile for; the first is the one emulated.
         triton: the Triton version to convert for; it must be the one that runs the port.
+        stages: how far to convert: `literal`, or stages of `tritonport.upgrade`; each gives a result of its own.
         case, port: files to use in place of the case that is found and of the conversion.
         seeds: in place of those of the case.
         timeout: seconds for a tier of a file; None: `DEFAULT_TIMEOUTS`.
@@ -42,6 +43,7 @@ class ParityOptions:
     requested: frozenset[str] = frozenset()
     targets: tuple[str, ...] = ("sm_90",)
     triton: str = "3.9"
+    stages: tuple[str, ...] = ("literal",)
     case: str | None = None
     port: str | None = None
     seeds: tuple[int, ...] | None = None
@@ -65,20 +67,24 @@ def takes_part(file: Path) -> bool:
 def check_files(
     files: Sequence[str], options: ParityOptions, on_progress: Progress = lambda file, what: None
 ) -> list[FileResult]:
-    """Checks each file; the results are in the order of the files. A file that goes wrong stops no other."""
-    if options.jobs <= 1 or len(files) <= 1:
-        return [check_file(file, options, on_progress) for file in files]
+    """Checks each file on each stage, in the order of the files. A file that goes wrong stops no other."""
+    work = [(file, stage) for file in files for stage in options.stages]
+    if options.jobs <= 1 or len(work) <= 1:
+        return [check_file(file, options, on_progress, stage) for file, stage in work]
     with ThreadPoolExecutor(options.jobs) as pool:
-        return list(pool.map(lambda file: check_file(file, options, on_progress), files))
+        return list(pool.map(lambda one: check_file(one[0], options, on_progress, one[1]), work))
 
 
-def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None) -> FileResult:
-    """All tiers of one file; of the kernel file beside it, where a case is named."""
+def check_file(
+    file: str, options: ParityOptions, on_progress: Progress = lambda file, what: None, stage: str = "literal"
+) -> FileResult:
+    """All tiers of one file on one stage; of the kernel file beside it, where a case is named."""
     try:
         file, named = kernel_file_of(file)
     except InputError as error:
         found = error.diagnostic
-        return FileResult(file, None, (TierResult(options.tiers[0], Verdict.ERROR, found.message, (found,)),))
+        failed = TierResult(options.tiers[0], Verdict.ERROR, found.message, (found,))
+        return FileResult(file, None, (failed,), stage=stage)
     explicit = options.case or named
     case, missing = None, None
     try:
@@ -101,10 +107,11 @@ def check_file(file: str, options: ParityOptions, on_progress: Progress = lambda
                 options.save_dir,
                 options.replay,
                 options.timeout or DEFAULT_TIMEOUTS[tier],
+                stage,
             )
             result = run_request(request, lambda phase, tier=tier: on_progress(file, f"{tier} {phase}"))  # type: ignore[misc]
         results.append(result)
-    return FileResult(file, case, tuple(results), options.requested)
+    return FileResult(file, case, tuple(results), options.requested, stage)
 
 
 def kernel_file_of(file: str) -> tuple[str, str | None]:
@@ -146,20 +153,28 @@ def _without_running(tier: str, missing: Diagnostic | None, before: Sequence[Tie
 def run_tier(request: Request) -> TierResult:
     """One tier in this process. What it needs is imported here: T0 runs without torch."""
     try:
-        if request.tier == "T0":
-            from tritonport.verify.static_tier import run_static
-
-            return run_static(request)
-        if request.tier == "T1":
-            from tritonport.verify.compile_tier import run_compile
-
-            return run_compile(request)
-        from tritonport.verify.numeric_tier import run_emulated, run_on_gpu
-
-        return run_emulated(request) if request.tier == "T2" else run_on_gpu(request)
+        result = _run_tier(request)
+        if stage_changes_nothing(request, request.targets[0]):
+            note = f"the stage {request.stage} changes nothing here: the port is the literal one"
+            result = replace(result, notes=(note, *result.notes))
+        return result
     except InputError as error:
         found = error.diagnostic
         return TierResult(request.tier, Verdict.ERROR, found.message, (found,))
+
+
+def _run_tier(request: Request) -> TierResult:
+    if request.tier == "T0":
+        from tritonport.verify.static_tier import run_static
+
+        return run_static(request)
+    if request.tier == "T1":
+        from tritonport.verify.compile_tier import run_compile
+
+        return run_compile(request)
+    from tritonport.verify.numeric_tier import run_emulated, run_on_gpu
+
+    return run_emulated(request) if request.tier == "T2" else run_on_gpu(request)
 
 
 def run_request(request: Request, on_phase: Callable[[str], None] = lambda phase: None) -> TierResult:

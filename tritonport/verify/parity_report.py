@@ -71,11 +71,11 @@ def _findings(results: Sequence[FileResult]) -> Report:
 
 def _concise(result: FileResult) -> str:
     tiers = ", ".join(f"{tier.tier} {tier.verdict.value}" for tier in result.tiers)
-    return f"{result.path}: {result.verdict.value} ({tiers})"
+    return f"{result.title}: {result.verdict.value} ({tiers})"
 
 
 def _table(result: FileResult, verbose: bool) -> str:
-    rows = [f"{result.path}  {result.verdict.value}"]
+    rows = [f"{result.title}  {result.verdict.value}"]
     for tier in result.tiers:
         title, verdict = TIER_TITLES[tier.tier], tier.verdict.value
         seconds = f"{tier.seconds:.1f} s" if tier.seconds else ""
@@ -94,6 +94,7 @@ def to_json(results: Sequence[FileResult]) -> dict[str, Any]:
         "files": [
             {
                 "path": result.path,
+                "stage": result.stage,
                 "case": result.case,
                 "verdict": result.verdict.value,
                 "exit_code": result.exit_code,
@@ -144,7 +145,7 @@ def _markdown(results: Sequence[FileResult]) -> str:
     for result in results:
         by_tier = {tier.tier: tier.verdict.value for tier in result.tiers}
         verdicts = [by_tier.get(tier, "") for tier in tiers]
-        lines.append(f"| {cell(result.path)} | {' | '.join([*verdicts, result.verdict.value])} |")
+        lines.append(f"| {cell(result.title)} | {' | '.join([*verdicts, result.verdict.value])} |")
     lines += ["", summary(results), ""]
     table = findings(_findings(results))
     return "\n".join(lines) + (f"\n{table}" if table else "")
@@ -158,7 +159,7 @@ def _junit(results: Sequence[FileResult]) -> str:
     """A suite per file, a test case per tier."""
     root = ElementTree.Element("testsuites", name="tritonport parity-check")
     for result in results:
-        suite = ElementTree.SubElement(root, "testsuite", name=_clean(result.path))
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(result.title))
         for tier in result.tiers:
             _junit_case(suite, result, tier)
             for test in tier.data.get("tests", ()):
@@ -196,7 +197,7 @@ def _junit_test(suite: ElementTree.Element, tier: TierResult, test: Mapping[str,
 def _junit_case(suite: ElementTree.Element, result: FileResult, tier: TierResult) -> None:
     name = f"{tier.tier} {TIER_TITLES[tier.tier]}"
     case = ElementTree.SubElement(
-        suite, "testcase", classname=_clean(result.path), name=name, time=f"{tier.seconds:.3f}"
+        suite, "testcase", classname=_clean(result.title), name=name, time=f"{tier.seconds:.3f}"
     )
     places = [f"{one.path}:{one.line}:{one.column}: {one.code} {one.message}" for one in tier.findings]
     text = _clean("\n".join([*places, *tier.notes]))

@@ -1,6 +1,6 @@
 """What a tier is asked to do, and the port that it works on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ class Request:
         case: its case; None where it has none.
         port: a file that holds the port; None converts the original.
         triton: the Triton version to convert for, e.g. `3.9`.
+        stage: how far to convert: `literal`, or a stage of `tritonport.upgrade`.
         targets: the architectures to compile for; the first is the one that the emulated port is written for.
         seeds: the seeds to run; None leaves that to the case.
         save_dir: where the inputs of a failure are saved; None does not save.
@@ -35,6 +36,7 @@ class Request:
     save_dir: str | None = None
     replay: str | None = None
     timeout: float = 60.0
+    stage: str = "literal"
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class Port:
         text: its source.
         code_file: the file that holds it; None where it was converted here.
         diagnostics: what the conversion had to say.
+        literal: whether a stage was asked for that changes nothing in it.
     """
 
     text: str
     code_file: Path | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    literal: bool = False
 
 
 def make_port(request: Request, target: str) -> Port:
@@ -59,12 +63,21 @@ def make_port(request: Request, target: str) -> Port:
     """
     if request.port is not None:
         return Port(read_source(Path(request.port)), Path(request.port))
-    return _convert(read_source(Path(request.kernel_file)), request.kernel_file, request.triton, target)
+    return _convert(read_source(Path(request.kernel_file)), request.kernel_file, request.triton, target, request.stage)
+
+
+def stage_changes_nothing(request: Request, target: str) -> bool:
+    """Whether the port of a stage beyond the literal one is the literal port all the same."""
+    if request.port is not None or request.stage == "literal":
+        return False
+    return make_port(request, target).text == make_port(replace(request, stage="literal"), target).text
 
 
 @cache
-def _convert(text: str, path: str, triton: str, target: str) -> Port:
+def _convert(text: str, path: str, triton: str, target: str, stage: str) -> Port:
     from tritonport.convert import ConvertOptions, convert_text
+    from tritonport.upgrade import upgrade_text
 
-    conversion = convert_text(text, path=path, options=ConvertOptions(triton=triton, target=target))
+    port = convert_text if stage == "literal" else upgrade_text
+    conversion = port(text, path=path, options=ConvertOptions(triton=triton, target=target, stage=stage))
     return Port(conversion.text, None, conversion.diagnostics)

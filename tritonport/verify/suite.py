@@ -16,7 +16,7 @@ from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.device import has_gpu
 from tritonport.verify.hook.command import CommandRun, fresh, run_command
 from tritonport.verify.hook.settings import Settings
-from tritonport.verify.request import Port, Request, make_port
+from tritonport.verify.request import Port, Request, make_port, stage_changes_nothing
 from tritonport.verify.verdict import FileResult, TierResult, Verdict, worst
 
 DEFAULT_TIMEOUT = 1800.0
@@ -35,6 +35,7 @@ class SuiteOptions:
         requested: whether the user named the tiers.
         target: the architecture to write for and to emulate.
         triton: the Triton version to convert for.
+        stages: how far to convert: `literal`, or stages of `tritonport.upgrade`; the command runs once for each.
         port: a file that holds the port of the one kernel file; None converts.
         timeout: seconds for one run of the command.
     """
@@ -44,6 +45,7 @@ class SuiteOptions:
     requested: bool = False
     target: str = "sm_90"
     triton: str = "3.9"
+    stages: tuple[str, ...] = ("literal",)
     port: str | None = None
     timeout: float = DEFAULT_TIMEOUT
 
@@ -110,49 +112,70 @@ def has_kernel(file: Path) -> bool:
 def check_suite(
     files: Sequence[str], options: SuiteOptions, on_progress: Callable[[str, str], None] = lambda file, what: None
 ) -> list[FileResult]:
-    """Runs the command with the originals and with the ports of these files; one result per file.
+    """Runs the command with the originals, and with the ports of these files on each stage; one result for each pair.
 
     Raises InputError for a file that cannot be read or does not parse, or a command that cannot be started.
     """
-    ports = {file: _port(file, options) for file in files}
+    ports = {stage: {file: _port(file, stage, options) for file in files} for stage in options.stages}
     requested = frozenset(options.tiers) if options.requested else frozenset()
-    tiers: dict[str, list[TierResult]] = {file: [] for file in files}
+    tiers: dict[_Key, list[TierResult]] = {(stage, file): [] for file in files for stage in options.stages}
     for tier in options.tiers:
         on_progress(files[0], f"{tier} {' '.join(options.command)}")
-        for file, result in _run_tier(tier, ports, options, on_progress).items():
-            tiers[file].append(result)
-    return [FileResult(file, " ".join(options.command), tuple(tiers[file]), requested) for file in files]
+        for key, result in _run_tier(tier, ports, options, on_progress).items():
+            tiers[key].append(result)
+    command = " ".join(options.command)
+    return [FileResult(file, command, tuple(found), requested, stage) for (stage, file), found in tiers.items()]
 
 
-def _port(file: str, options: SuiteOptions) -> Port:
-    return make_port(Request("T2", file, port=options.port, triton=options.triton), options.target)
+_Key = tuple[str, str]
+"""A stage and a file."""
+
+
+def _port(file: str, stage: str, options: SuiteOptions) -> Port:
+    request = Request("T2", file, port=options.port, triton=options.triton, stage=stage)
+    port = make_port(request, options.target)
+    return replace(port, literal=stage_changes_nothing(request, options.target))
 
 
 def _run_tier(
-    tier: str, ports: Mapping[str, Port], options: SuiteOptions, on_progress: Callable[[str, str], None]
-) -> dict[str, TierResult]:
+    tier: str,
+    ports: Mapping[str, Mapping[str, Port]],
+    options: SuiteOptions,
+    on_progress: Callable[[str, str], None],
+) -> dict[_Key, TierResult]:
+    every = {(stage, file): port for stage, of_stage in ports.items() for file, port in of_stage.items()}
     if tier == "T3" and not has_gpu():
-        return {file: TierResult(tier, Verdict.NOT_RUN, "no GPU") for file in ports}
-    converted = {file: port for file, port in ports.items() if port.text != read_source(Path(file))}
+        return {key: TierResult(tier, Verdict.NOT_RUN, "no GPU") for key in every}
+    converted = {key: port for key, port in every.items() if port.text != read_source(Path(key[1]))}
+    found = {key: _unconverted(tier, key[1], port) for key, port in every.items() if key not in converted}
     if not converted:
-        return {file: _unconverted(tier, file, port) for file, port in ports.items()}
+        return found
+    files = list(dict.fromkeys(file for _, file in converted))
+    target = options.target if tier == "T2" else None
     with tempfile.TemporaryDirectory(prefix="tritonport-") as name:
         folder = Path(name)
-        substituted = _write_ports(folder, converted)
-        target = options.target if tier == "T2" else None
-        plain = Settings(str(folder), {}, target, options.timeout)
-        runs = {}
-        for side, texts in (("original", {}), ("port", substituted)):
-            on_progress(next(iter(ports)), f"{tier} {side}: {' '.join(options.command)}")
-            settings = fresh(replace(plain, ports=texts), folder / f"{side}-records")
+
+        def run(side: str, texts: Mapping[str, str]) -> CommandRun:
+            on_progress(files[0], f"{tier} {side}: {' '.join(options.command)}")
+            settings = fresh(Settings(str(folder), texts, target, options.timeout), folder / f"{side}-records")
             work = folder / side
             work.mkdir()
-            runs[side] = _run(options.command, settings, work, options.timeout, [*converted])
-    tests = compare_runs(runs["original"], runs["port"], " ".join(options.command))
-    return {
-        file: _judged(tier, file, tests, runs) if file in converted else _unconverted(tier, file, port)
-        for file, port in ports.items()
-    }
+            return _run(options.command, settings, work, options.timeout, files)
+
+        original = run("original", {})
+        for stage in ports:
+            own = {file: port for (of, file), port in converted.items() if of == stage}
+            if not own:
+                continue
+            place = folder / f"ports-{stage}"
+            place.mkdir()
+            runs = {"original": original, "port": run(f"port-{stage}", _write_ports(place, own))}
+            tests = compare_runs(original, runs["port"], " ".join(options.command))
+            for file, port in own.items():
+                result = _judged(tier, file, tests, runs)
+                note = (f"the stage {stage} changes nothing here: the port is the literal one",) if port.literal else ()
+                found[stage, file] = replace(result, notes=(*note, *result.notes))
+    return {key: found[key] for key in every}
 
 
 def default_tiers() -> tuple[str, ...]:

@@ -86,12 +86,19 @@ class FileResult:
         case: its case; None where it has none.
         tiers: the results, in the order of the tiers.
         requested: the tiers that the user named; empty when all were run by default.
+        stage: how far the port goes: `literal`, or a stage of `tritonport.upgrade`.
     """
 
     path: str
     case: str | None
     tiers: tuple[TierResult, ...]
     requested: frozenset[str] = frozenset()
+    stage: str = "literal"
+
+    @property
+    def title(self) -> str:
+        """The file for a table: with the stage, where it is not the literal one."""
+        return self.path if self.stage == "literal" else f"{self.path} ({self.stage})"
 
     @property
     def verdict(self) -> Verdict:

@@ -67,8 +67,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def check(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tritonport", "parity-check", "kernels/ops/scale.py", "--tiers", "T2", *arguments]
+def check(folder: Path, *arguments: str, file: str = "kernels/ops/scale.py") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tritonport", "parity-check", file, "--tiers", "T2", *arguments]
     root = str(Path(__file__).parents[3])
     import os
 
@@ -133,3 +133,45 @@ def test_what_cannot_be_compared(project: Path) -> None:
     done = check(project, "--")
     assert done.returncode == 2
     assert "must be followed by a command" in done.stderr
+
+
+STAGED = """
+import torch
+from matmul import matmul, matmul_kernel
+
+
+def test_product():
+    a, b = torch.ones(64, 100, device="cuda").half(), torch.ones(100, 64, device="cuda").half()
+    assert (matmul(a, b, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, num_warps=4) == 100).all()
+
+
+def test_where_the_tiles_go():
+    test_product()
+    assert "wait_group" not in matmul_kernel.src, "through a ring"
+"""
+
+
+def test_every_stage_is_reported_test_by_test(tmp_path: Path) -> None:
+    fixture = Path(__file__).parents[3] / "fixtures" / "matmul" / "matmul.py"
+    (tmp_path / "matmul.py").write_text(fixture.read_text())
+    (tmp_path / "test_matmul.py").write_text(STAGED)
+    stages = ["--stage", "literal", "--stage", "async-copy"]
+    done = check(tmp_path, *stages, "--report", "report.json", "--", "pytest", "-q", file="matmul.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {
+        result["stage"]: {test["test"].partition("::")[2]: test["verdict"] for test in result["tiers"][0]["tests"]}
+        for result in json.loads((tmp_path / "report.json").read_text())["files"]
+    }
+    assert found == {
+        "literal": {"test_product": "PASS", "test_where_the_tiles_go": "PASS"},
+        "async-copy": {"test_product": "PASS", "test_where_the_tiles_go": "FAIL"},
+    }
+    assert "matmul.py (async-copy)  FAIL" in done.stdout
+
+
+def test_a_stage_that_changes_nothing_says_so(project: Path) -> None:
+    done = check(project, "--stage", "async-copy", "-v", "--", "pytest", "-q", "tests", "-k", "300")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the stage async-copy changes nothing here: the port is the literal one" in done.stdout
+    done = check(project, "--stage", "async-copy", "--port", "wrong.py", "--", "pytest", "tests")
+    assert done.returncode == 2 and "not for that of --port" in done.stderr
