@@ -1,24 +1,29 @@
 """Run ports under Triton's concurrency sanitizer: `python scripts/gpu/consan.py [--stage STAGE] FIXTURE...` on a GPU.
 
-ConSan instruments reads and writes of shared memory and reports races as device-side asserts. One process per
-fixture, with a timeout, since a program that it stops can hang. Last it runs a port with a fault in it, which it has to
-find: a clean run says nothing of a sanitizer that sees nothing.
+ConSan instruments reads and writes of shared memory and reports races as device-side asserts. This is T4 of
+`parity-check` with that sanitizer alone, and last a port with a fault in it, which it has to find: a clean run says
+nothing of a sanitizer that sees nothing.
 
-Exit codes: 0 the ports are clean and the fault is found; 1 not.
+Exit codes: 0 the ports are clean, or have nothing to watch, and the fault is found; 1 not.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+
+from tritonport.verify.request import Request, make_port  # noqa: E402
+from tritonport.verify.sanitize import run_sanitizers  # noqa: E402
+from tritonport.verify.sanitize.tools import CONSAN  # noqa: E402
+from tritonport.verify.verdict import TierResult, Verdict  # noqa: E402
+
 TIMEOUT = 240.0
+TARGET = "sm_90"
 PLANTED = {
     # The tile is read before the copy engine has filled it.
     "literal": ("descriptor_copy", "    mbarrier.wait(ready, 0)\n", ""),
@@ -28,59 +33,45 @@ PLANTED = {
 """Per stage, a fixture and what is put in place of a text of its port."""
 
 
-def run(name: str, stage: str, planted: bool) -> None:
-    """Launch the port of a fixture on the inputs of its case; a race ends the process."""
-    import torch
-    import triton
-
-    from tritonport.convert import ConvertOptions, convert_text
-    from tritonport.upgrade import upgrade_text
-
-    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+def request_of(name: str, stage: str, triton: str, port: str | None = None) -> Request:
+    """T4 of a fixture on a stage, or of a port in a file."""
     folder = ROOT / "fixtures" / name
-    version = ".".join(triton.__version__.split(".")[:2])
-    options = ConvertOptions(triton=version, stage=stage)
-    port = convert_text if stage == "literal" else upgrade_text
-    text = port((folder / f"{name}.py").read_text(), path=name, options=options).text
-    if planted:
-        _, right, wrong = PLANTED[stage]
-        assert right in text, f"the port of {name} has no {right.strip()}"
-        text = text.replace(right, wrong)
+    case = str(folder / f"{name}_case.py")
+    return Request("T4", str(folder / f"{name}.py"), case, port, triton, (TARGET,), timeout=TIMEOUT, stage=stage)
+
+
+def run_planted(stage: str, triton: str) -> TierResult:
+    """T4 of the port with the fault of a stage in it."""
+    name, right, wrong = PLANTED[stage]
+    text = make_port(request_of(name, stage, triton), TARGET).text
+    assert right in text, f"the port of {name} has no {right.strip()}"
     with tempfile.TemporaryDirectory() as made:
-        (Path(made) / f"{name}.py").write_text(text)
-        sys.path[:0] = [made, str(folder)]
-        case = __import__(f"{name}_case")
-        for seed in range(3):
-            case.launch(**case.make_inputs("cuda", seed))
-            torch.cuda.synchronize()
-    print("clean")
+        port = Path(made) / f"{name}.py"
+        port.write_text(text.replace(right, wrong), encoding="utf-8")
+        return run_sanitizers(request_of(name, stage, triton, str(port)), sanitizers=(CONSAN,))
 
 
 def main() -> int:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="+", metavar="FIXTURE")
     parser.add_argument("--stage", choices=sorted(PLANTED), default="literal")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--planted", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.one:
-        run(given.names[0], given.stage, given.planted)
-        return 0
-    environment = os.environ | {"TRITON_INSTRUMENTATION_MODE": "consan", "CUDA_LAUNCH_BLOCKING": "1"}
+    import triton
+
+    version = ".".join(triton.__version__.split(".")[:2])
     code = 0
-    for name, planted in [*((name, False) for name in given.names), (PLANTED[given.stage][0], True)]:
-        command = [sys.executable, __file__, "--one", "--stage", given.stage, name, *(["--planted"] if planted else [])]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=environment
-            )
-            lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-            said = lines[-1] if lines else f"ended with {done.returncode}"
-        except subprocess.TimeoutExpired:
-            said = f"not done after {TIMEOUT:.0f} s"
-        code |= (said == "clean") == planted
-        print(f"{name + (' with a fault' if planted else ''):34} {said[:170]}", flush=True)
-    return code
+    for name in given.names:
+        result = run_sanitizers(request_of(name, given.stage, version), sanitizers=(CONSAN,))
+        code |= _shown(name, result) not in (Verdict.PASS, Verdict.NOT_RUN)
+    planted = run_planted(given.stage, version)
+    return int(code | (_shown(f"{PLANTED[given.stage][0]} with a fault", planted) is not Verdict.FAIL))
+
+
+def _shown(title: str, result: TierResult) -> Verdict:
+    said = result.findings[0].message if result.findings else result.summary
+    print(f"{title:34} {result.verdict.value:15} {said[:170]}", flush=True)
+    return result.verdict
 
 
 if __name__ == "__main__":

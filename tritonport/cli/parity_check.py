@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tritonport.verify.suite import SuiteOptions
     from tritonport.verify.verdict import FileResult
 
-_TIERS = ("T0", "T1", "T2", "T3")
+_TIERS = ("T0", "T1", "T2", "T3", "T4")
 
 
 def _tiers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -48,7 +48,12 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
 
 @click.command("parity-check", cls=AfterDashes)
 @paths_argument
-@click.option("--tiers", metavar="T0,T1,...", callback=_tiers, help="Tiers to run; one that cannot run then gives 3.")
+@click.option(
+    "--tiers",
+    metavar="T0,T1,...",
+    callback=_tiers,
+    help="Tiers to run; one that cannot run then gives 3.  [default: T0 to T3]",
+)
 @click.option(
     "--target",
     "targets",
@@ -75,7 +80,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="For a tier of a file.  [default: T0 60, T1 600, T2 60, T3 300; a command 1800]",
+    help="For a tier of a file.  [default: T0 60, T1 600, T2 60, T3 300, T4 900; a command 1800]",
 )
 @click.option(
     "--save-case", "save_dir", metavar="DIR", type=click.Path(file_okay=False), help="Save inputs of failures."
@@ -109,7 +114,7 @@ def parity_check_command(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Compare kernel files with their ports: text (T0), compile (T1), CPU emulator (T2), GPU (T3).
+    """Compare kernel files with their ports: text (T0), compile (T1), CPU emulator (T2), GPU (T3), sanitizers (T4).
 
     A file is converted in memory, or compared with --port. How it is run and judged says its case: make_inputs and
     launch in the file itself, or in <stem>_case.py beside it. In a directory, every kernel file that has a case is
@@ -124,6 +129,7 @@ def parity_check_command(
     from tritonport.run.paths import find_inputs
     from tritonport.verify.parity import ParityOptions, check_files, takes_part
     from tritonport.verify.suite import check_suite, has_kernel
+    from tritonport.verify.verdict import DEFAULT_TIERS
 
     config = config_for(paths)
     command = command_after_dashes(ctx)
@@ -150,7 +156,7 @@ def parity_check_command(
         _summarise(results, summary_file)
         show_results(ctx, results, progress, report_file, output_format or config.output_format, quiet, verbose)
     options = ParityOptions(
-        tiers=tiers or _TIERS,
+        tiers=tiers or DEFAULT_TIERS,
         requested=frozenset(tiers),
         targets=targets or (config.target or "sm_90",),
         triton=chosen_triton(None, config),
@@ -179,7 +185,7 @@ def _suite_options(
 ) -> "SuiteOptions":
     from tritonport.verify.suite import DEFAULT_TIMEOUT, SuiteOptions, default_tiers
 
-    if set(tiers) & {"T0", "T1"}:
+    if set(tiers) - {"T2", "T3"}:
         raise click.UsageError("a command after -- is run on T2 (emulator) and T3 (GPU)")
     return SuiteOptions(
         command=command,

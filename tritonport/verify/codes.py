@@ -27,6 +27,8 @@ KERNEL_LOST = "TP815"
 """The port lacks a kernel of the original, or has it as Triton still."""
 TEST_FAILS = "TP816"
 """A test of the user's passes with the original and not with the port."""
+SANITIZER = "TP817"
+"""A sanitizer on the GPU reports the port."""
 
 TYPE_DISAGREES = "TP205"
 """The analysis has another shape or element type than Triton's compiler."""

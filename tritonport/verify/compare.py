@@ -150,6 +150,11 @@ def equal_mask(original: Any, port: Any) -> Any:
     return (_bits(original) == _bits(port)) | (_nan(original) & _nan(port))
 
 
+def same_bits(a: Any, b: Any) -> Any:
+    """Where two tensors of one shape and type have the same bits, those of NaN too."""
+    return _bits(a) == _bits(b)
+
+
 def bitwise_equal(a: Any, b: Any) -> bool:
     """Whether two leaves have the same shape, type and elements."""
     a, b = _as_tensor(a), _as_tensor(b)

@@ -21,6 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tritonport.verify.processes import ended_with
+
 _PRELOAD = (
     "torch",
     "triton",
@@ -164,7 +166,7 @@ def run_isolated(
             value=heard.value if heard.kind == "value" else None,
             returned=heard.kind == "value",
             timed_out=heard.timed_out,
-            signal=_signal_name(process.exitcode) if died else None,
+            signal=ended_with(process.exitcode) if died else None,
             error=heard.value if heard.kind == "error" else None,
             phase=heard.phase,
             frames=tuple((match["file"], int(match["line"])) for match in _FRAME.finditer(_read(folder, "stack"))),
@@ -202,12 +204,3 @@ def _listen(connection: Connection, timeout: float, on_phase: Callable[[str], No
             on_phase(phase)
         else:
             started, limit, start = True, timeout, time.monotonic()
-
-
-def _signal_name(code: int | None) -> str:
-    if code is None or code >= 0:
-        return f"exit status {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

@@ -16,10 +16,12 @@ class Launch:
     Attributes:
         function: the jitted function.
         written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
+        compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
     function: Any
     written: dict[str, Any] = field(default_factory=dict, repr=False)
+    compiled: list[Any] = field(default_factory=list, repr=False)
 
     @property
     def kernel(self) -> str:
@@ -81,6 +83,8 @@ def recorded_launches(
         if before is not None:
             before(self, args, keywords)
         result = run(self, *args, **keywords)
+        if result is not None:
+            launch.compiled.append(result)
         if trace:
             synchronize()
             for name, tensor in tensor_arguments(self, args, keywords).items():

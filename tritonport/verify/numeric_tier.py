@@ -23,7 +23,7 @@ from tritonport.verify.places import Place, first_line, place_of
 from tritonport.verify.repeats import check_repeats
 from tritonport.verify.request import Port, Request, make_port
 from tritonport.verify.saved import SavedRun, load_saved, save_run
-from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, gpu
+from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, gpu, variations_of
 from tritonport.verify.verdict import TierResult, Verdict, worst
 
 _MAX_FINDINGS = 5
@@ -115,10 +115,9 @@ class _Comparison:
             return [self.saved.variation]
         seeds = self.request.seeds or self.original.case.seeds or DEFAULT_SEEDS
         try:
-            variants = len(self.original.variants(seeds[0]))
+            return variations_of(self.original, seeds)
         except SideFailed as failed:
             raise self._case_raised(self.original, failed) from failed
-        return [*(Variation(seed) for seed in seeds), *(Variation(seeds[0], number) for number in range(1, variants))]
 
     def _other_configurations(self, first: Variation) -> list[RunResult]:
         """The other configurations of autotuned kernels, on the first inputs, while half of the time is left."""

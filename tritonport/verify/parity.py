@@ -12,9 +12,9 @@ from tritonport.verify import codes
 from tritonport.verify.case import case_beside, defines_case, find_case, named_kernel_file
 from tritonport.verify.isolate import Outcome, run_isolated
 from tritonport.verify.request import Request, make_port, stage_changes_nothing
-from tritonport.verify.verdict import TIERS, FileResult, TierResult, Verdict
+from tritonport.verify.verdict import DEFAULT_TIERS, FileResult, TierResult, Verdict
 
-DEFAULT_TIMEOUTS: Mapping[str, float] = {"T0": 60.0, "T1": 600.0, "T2": 60.0, "T3": 300.0}
+DEFAULT_TIMEOUTS: Mapping[str, float] = {"T0": 60.0, "T1": 600.0, "T2": 60.0, "T3": 300.0, "T4": 900.0}
 """Seconds for one tier of one file."""
 
 Progress = Callable[[str, str], None]
@@ -39,7 +39,7 @@ class ParityOptions:
         jobs: files at work at once.
     """
 
-    tiers: tuple[str, ...] = TIERS
+    tiers: tuple[str, ...] = DEFAULT_TIERS
     requested: frozenset[str] = frozenset()
     targets: tuple[str, ...] = ("sm_90",)
     triton: str = "3.9"
@@ -178,7 +178,11 @@ def _run_tier(request: Request) -> TierResult:
 
 
 def run_request(request: Request, on_phase: Callable[[str], None] = lambda phase: None) -> TierResult:
-    """One tier in a process of its own, with its time limit."""
+    """One tier in a process of its own, with its time limit; T4 has one for each of its sanitizers."""
+    if request.tier == "T4":
+        from tritonport.verify.sanitize import run_sanitizers
+
+        return run_sanitizers(request, on_phase)
     outcome = run_isolated(
         run_tier, request, timeout=request.timeout, environment=run_environment(request), on_phase=on_phase
     )

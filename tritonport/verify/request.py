@@ -13,7 +13,7 @@ class Request:
     """One tier on one kernel file, as it is handed to the process that runs it.
 
     Attributes:
-        tier: `T0` to `T3`.
+        tier: `T0` to `T4`.
         kernel_file: the original, as the user named it.
         case: its case; None where it has none.
         port: a file that holds the port; None converts the original.

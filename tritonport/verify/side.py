@@ -1,7 +1,7 @@
 """Running one side of a comparison: the original or the port, on one set of inputs."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -217,6 +217,12 @@ class Side:
         except SideFailed:
             return None
         return {name: _copy(leaf) for name, leaf in leaves(result, "result").items()}
+
+
+def variations_of(side: Side, seeds: Sequence[int]) -> list[Variation]:
+    """The ways to run a case: the plain case with each seed, and its variants with the first. Raises SideFailed."""
+    variants = len(side.variants(seeds[0]))
+    return [*(Variation(seed) for seed in seeds), *(Variation(seeds[0], number) for number in range(1, variants))]
 
 
 def _double(tensor: Any) -> Any:

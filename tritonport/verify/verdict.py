@@ -8,8 +8,10 @@ from typing import Any
 from tritonport.report.diagnostic import Diagnostic
 from tritonport.report.exit_codes import DONE, FINDINGS, NOT_RUN, UNUSABLE, worst_exit_code
 
-TIERS = ("T0", "T1", "T2", "T3")
-TIER_TITLES: Mapping[str, str] = {"T0": "static", "T1": "compile", "T2": "emulate", "T3": "numeric"}
+TIERS = ("T0", "T1", "T2", "T3", "T4")
+DEFAULT_TIERS = TIERS[:4]
+"""Those that run where none is named: T4 takes minutes."""
+TIER_TITLES: Mapping[str, str] = {"T0": "static", "T1": "compile", "T2": "emulate", "T3": "numeric", "T4": "safety"}
 NUMERIC_TIERS = frozenset({"T2", "T3"})
 """The tiers that run the kernels and compare what they compute."""
 
@@ -54,7 +56,7 @@ class TierResult:
     """One tier on one file.
 
     Attributes:
-        tier: `T0` to `T3`.
+        tier: `T0` to `T4`.
         verdict: the outcome.
         summary: a few words for the table: how much was compared, or why nothing was.
         findings: what is wrong, worst first; empty for a pass.

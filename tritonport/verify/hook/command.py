@@ -6,10 +6,7 @@ import contextlib
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any
 
 import tritonport
 from tritonport.verify.hook.settings import VARIABLE, Settings
+from tritonport.verify.processes import run_to_end
 
 _PLUGIN = "tritonport.verify.hook.pytest_plugin"
 _START = "from tritonport.verify.hook.startup import start\n\nstart({folder!r})\n"
@@ -75,28 +73,14 @@ def run_command(
     Raises OSError where the command cannot be started.
     """
     environment = _environment(settings, work) | dict(variables or {})
-    log = work / "output"
-    start = time.monotonic()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            interpreted(command), env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            code: int | None = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            # Also when this process is interrupted.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    ended = run_to_end(interpreted(command), environment, work / "output", timeout)
     return CommandRun(
-        code=code,
-        timed_out=code is None,
-        output=log.read_text(encoding="utf-8", errors="replace"),
+        code=ended.code,
+        timed_out=ended.timed_out,
+        output=ended.output,
         tests=tuple(read_records(settings, "tests")),
         launches=tuple(one for record in read_records(settings, "launches") for one in record["launches"]),
-        seconds=time.monotonic() - start,
+        seconds=ended.seconds,
     )
 
 

@@ -1,0 +1,211 @@
+"""The process that a sanitizer watches: it runs a case's port, or both sides, and writes down how far it came.
+
+`python -m tritonport.verify.sanitize.worker FOLDER`, where FOLDER holds `job.json`; what happens goes into
+`records.jsonl` there, line by line, for a process that is stopped leaves those before it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+JOB, RECORDS = "job.json", "records.jsonl"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run.
+
+    Attributes:
+        kernel_file, case: the original and its case.
+        port: the file that holds the port.
+        sides: `original`, `port`, or both; both are compared bit for bit.
+        device: `cuda`; `cpu` runs in the emulator.
+        target: the architecture that the emulator plays.
+        seeds: in place of those of the case.
+        seconds: after which no further configuration of autotuned kernels is begun.
+    """
+
+    kernel_file: str
+    case: str
+    port: str
+    sides: tuple[str, ...]
+    device: str = "cuda"
+    target: str = "sm_90"
+    seeds: tuple[int, ...] | None = None
+    seconds: float = 60.0
+
+    def write(self, folder: Path) -> None:
+        """Writes the job for the process."""
+        (folder / JOB).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def read_job(folder: Path) -> Job:
+    """The job in a folder."""
+    data = json.loads((folder / JOB).read_text(encoding="utf-8"))
+    seeds = data.pop("seeds")
+    return Job(**{**data, "sides": tuple(data["sides"])}, seeds=None if seeds is None else tuple(seeds))
+
+
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    """What the process wrote down, without a last line that it did not finish."""
+    file = folder / RECORDS
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+class _Worker:
+    def __init__(self, folder: Path) -> None:
+        self.started = time.monotonic()
+        self.job = read_job(folder)
+        self._file = folder / RECORDS
+
+    def write(self, event: str, **values: Any) -> None:
+        """Appends a record."""
+        with self._file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"event": event, **values}) + "\n")
+
+    def run(self) -> None:
+        """Everything; what raises in the case is a record."""
+        import triton
+
+        from tritonport.report.diagnostic import InputError
+        from tritonport.verify.side import SideFailed
+
+        self.write("mode", mode=getattr(triton.knobs.compilation, "instrumentation_mode", ""))
+        with self._backend() as backend:
+            self.side = self.job.sides[0]
+            try:
+                sides = {name: self._side(name, backend) for name in self.job.sides}
+                self._run_sides(sides, backend)
+            except InputError as error:
+                found = error.diagnostic
+                self._raised("import", found.message, found.path, found.line, refused=False)
+            except SideFailed as failed:
+                self._failed(failed)
+            else:
+                self.write("done")
+
+    def _backend(self) -> AbstractContextManager[Any]:
+        from tritonport.verify.side import emulator, gpu
+
+        return gpu() if self.job.device == "cuda" else emulator(self.job.target, 60.0)
+
+    def _side(self, name: str, backend: Any) -> Any:
+        from tritonport.verify.case import load_case, read_source
+        from tritonport.verify.side import Side
+
+        self.side = name
+        port = Path(self.job.port)
+        files = Path(self.job.case), Path(self.job.kernel_file)
+        case = load_case(*files) if name == "original" else load_case(*files, read_source(port), port)
+        # Guards would hide from the sanitizer what is outside of a tensor.
+        return Side(name, case, replace(backend, guard=0))
+
+    def _run_sides(self, sides: dict[str, Any], backend: Any) -> None:
+        from tritonport.verify.case import DEFAULT_SEEDS
+        from tritonport.verify.side import variations_of
+
+        first = sides[self.job.sides[0]]
+        self.side, self.case = first.name, first.case
+        variations = variations_of(first, self.job.seeds or first.case.seeds or DEFAULT_SEEDS)
+        for variation in variations:
+            self._run(sides, variation)
+        for config in range(1, backend.choice.most):
+            if time.monotonic() - self.started > self.job.seconds:
+                self.write("left-out", configurations=backend.choice.most - config)
+                break
+            self._run(sides, replace(variations[0], config=config))
+
+    def _run(self, sides: dict[str, Any], variation: Any) -> None:
+        runs = {}
+        for name, side in sides.items():
+            self.side, self.case = name, side.case
+            self.write("start", side=name, variation=str(variation))
+            runs[name] = run = side.run(variation)
+            launches = [
+                {"kernel": one.kernel, "gluon": one.gluon, "watched": _has_asserts(one)} for one in run.launches
+            ]
+            self.write("run", side=name, variation=str(variation), launches=launches)
+        if len(runs) == 2:
+            compared, differences = _compare(runs["original"], runs["port"])
+            self.write("compared", variation=str(variation), compared=compared, differences=differences)
+
+    def _failed(self, failed: Any) -> None:
+        from tritonport.verify.places import first_line, place_of
+
+        place = place_of(failed.error, self.case.files)
+        kinds = {kind.__module__.partition(".")[0] for kind in type(failed.error).__mro__}
+        kernel = failed.launches[-1].kernel if failed.launches else ""
+        self._raised(
+            failed.step,
+            first_line(failed.error),
+            place.path if place else self.job.case,
+            place.line if place else 1,
+            refused=failed.step == "launch" and bool(kinds & {"triton", "tritonport"}),
+            kernel=kernel,
+        )
+
+    def _raised(self, step: str, message: str, path: str, line: int, refused: bool, kernel: str = "") -> None:
+        self.write(
+            "raised", side=self.side, step=step, message=message, path=path, line=line, refused=refused, kernel=kernel
+        )
+
+
+def _has_asserts(launch: Any) -> bool:
+    """Whether there are asserts in the code of a launch: a sanitizer that found nothing to watch adds none."""
+    code = [one.asm["ptx"] for one in launch.compiled if "ptx" in getattr(one, "asm", {})]
+    return any("__assertfail" in ptx for ptx in code) or not code
+
+
+def _compare(original: Any, port: Any) -> tuple[int, list[str]]:
+    """How many results were compared, and what to say of those whose bits differ."""
+    import torch
+
+    from tritonport.verify.compare import same_bits
+
+    names = list(dict.fromkeys([*original.results, *original.mutated, *port.results, *port.mutated]))
+    differences = []
+    for name in names:
+        pair = [run.results.get(name, run.mutated.get(name, run.inputs.get(name))) for run in (original, port)]
+        if not all(isinstance(one, torch.Tensor) for one in pair):
+            if pair[0] is None or pair[1] is None or pair[0] != pair[1]:
+                differences.append(f"{name} is {pair[1]} with the port, {pair[0]} with the original")
+        elif pair[0].shape != pair[1].shape or pair[0].dtype != pair[1].dtype:
+            differences.append(f"{name} has another shape or type with the port")
+        elif not bool((same := same_bits(*pair)).all()):
+            index = tuple(int(i) for i in (~same).nonzero()[0])
+            where = f" at [{', '.join(map(str, index))}]" if index else ""
+            differences.append(f"{name} differs{where}, in {int((~same).sum())} of {same.numel()} elements")
+    return len(names), differences
+
+
+def _set_allocator() -> None:
+    """Gives kernels the memory that instrumentation asks for, in every thread: a backward pass has its own."""
+    import torch
+    import triton
+    from triton.runtime import _allocation
+
+    def allocate(size: int, alignment: int, stream: int | None) -> Any:
+        return torch.empty(size, dtype=torch.int8, device="cuda")
+
+    triton.set_allocator(allocate)
+    # A new thread has what a process starts with, which only raises.
+    _allocation.NullAllocator.__call__ = lambda self, size, alignment, stream: allocate(size, alignment, stream)
+
+
+def main() -> None:
+    """The process."""
+    worker = _Worker(Path(sys.argv[1]))
+    if worker.job.device == "cuda":
+        _set_allocator()
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()
