@@ -1,6 +1,6 @@
 """Flip one thing at a time in the golden ports, and see whether the checks that need no GPU notice.
 
-    python scripts/mutate.py [FIXTURE ...] [--sample N] [-j N] [--out FILE.json] [--table FILE.md]
+    python scripts/mutate.py [FIXTURE ...] [--sample N] [--own] [-j N] [--out FILE.json] [--table FILE.md]
 
 Every port in fixtures/*/expected/ is changed in one place: an offset, a mask, a stride, a comparison, a phase, the
 count of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the
@@ -120,6 +120,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fixtures", nargs="*", help="names; all where there is none")
     parser.add_argument("--sample", type=int, help="mutants of each port, always the same; all where it is not given")
+    parser.add_argument("--own", action="store_true", help="leave out the functions that tritonport writes into ports")
     parser.add_argument("--kinds", type=lambda text: set(text.split(",")), help="such as offset,mask")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="leave T1 out")
@@ -140,6 +141,8 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     text = path.read_text(encoding="utf-8")
     mutants = [Mutant(fixture, stage, flip) for flip in flips(text)]
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
+    if arguments.own:
+        mutants = [one for one in mutants if one.flip.function not in _LIBRARY]
     if arguments.sample is not None:
         mutants = sorted(mutants, key=lambda one: one.flip.digest)[: arguments.sample]
     case = path.parents[1] / f"{fixture}_case.py"
