@@ -1,7 +1,7 @@
 """Record the launches of real training steps and replay them: `python scripts/gpu/capture.py --out RESULTS`.
 
     --liger FOLDER   holds the package liger_kernel: RMSNorm, SwiGLU and cross-entropy, forward and backward
-    --fla FOLDER     holds the package fla of fla-core: a layer of it, forward and backward (needs einops, transformers)
+    --fla FOLDER     holds the package fla of fla-core: gated linear attention of its parts, forward and backward
 
 Each step runs under `tritonport capture`, on the GPU where there is one, else in the emulator with small shapes; the
 cases are then checked by `tritonport parity-check`. RESULTS gets the cases, the reports and `capture.md`, a table.
@@ -80,10 +80,9 @@ def _step(name: str, folder: Path, files: Sequence[Path], arguments: argparse.Na
 
 
 def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]),
-    }
+    # The stubs last: what is installed comes before them.
+    paths = [str(ROOT), str(folder), *filter(None, [os.environ.get("PYTHONPATH")]), str(STEPS / "stubs")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "tritonport", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 

@@ -13,7 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
-from tritonport.verify.capture.replay import compile_spec, recorded_inputs
+from tritonport.verify.capture.replay import compile_spec, launch_recorded, recorded_inputs
+from tritonport.verify.side import emulator
 
 ROOT = Path(__file__).parents[3]
 KERNELS = """
@@ -198,6 +199,25 @@ def test_the_specification_is_what_triton_specialises_to() -> None:
     )  # fmt: skip
     assert spec["constexprs"] == dict(one=1, NONE=None, SIZE=8)
     assert sorted(spec["attrs"]) == [(0,), (1,)] and spec["num_warps"] == 2
+
+
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.autotune(configs=[triton.Config(dict(BLOCK=64)), triton.Config(dict(BLOCK=32))], key=["n"])
+@triton.heuristics({"ODD": lambda args: not args["EVEN"]})
+@triton.jit
+def parity_kernel(out_ptr, n, EVEN: tl.constexpr, ODD: tl.constexpr, BLOCK: tl.constexpr):
+    tl.store(out_ptr, BLOCK)
+    tl.store(out_ptr + 1, EVEN)
+    tl.store(out_ptr + 2, ODD)
+
+
+@pytest.mark.parametrize("block", [32, 64])
+def test_autotuners_are_passed_by_and_heuristics_are_not(block: int) -> None:
+    out = torch.zeros(3, dtype=torch.int32)
+    with emulator("sm_90", 60.0):
+        recorded = dict(out_ptr=out, n=96, EVEN=block == 32, BLOCK=block)
+        launch_recorded(sys.modules[__name__], "parity_kernel", (1,), recorded, dict(num_warps=4))
+    assert out.tolist() == [block, block == 32, block == 64]
 
 
 def test_nothing_recorded_and_a_command_that_fails(tmp_path: Path) -> None:

@@ -167,11 +167,20 @@ def _descriptor(wanted: Descriptor, base: Any) -> Any:
 def launch_recorded(
     module: ModuleType, kernel: str, grid: Sequence[int], arguments: Mapping[str, Any], options: Mapping[str, Any]
 ) -> None:
-    """Launches a kernel of a module in the recorded configuration: an autotuner around it is passed by."""
-    function = operator.attrgetter(kernel)(module)
-    while hasattr(function, "configs"):
-        function = function.fn
+    """Launches a kernel of a module in the recorded configuration: autotuners around it are passed by."""
+    function = _configured(operator.attrgetter(kernel)(module))
     function[tuple(grid)](**arguments, **options)
+
+
+def _configured(function: Any) -> Any:
+    """A kernel without its autotuners, wherever they stand among its heuristics, which a port may have more of."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+
+    if isinstance(function, Autotuner):
+        return _configured(function.fn)
+    if isinstance(function, Heuristics):
+        return Heuristics(_configured(function.fn), function.arg_names, function.values)
+    return function
 
 
 def compile_spec(module: ModuleType, launch: Mapping[str, Any]) -> dict[str, Any]:
