@@ -7,6 +7,7 @@ A case is a Python module: the kernel file itself, or `<stem>_case.py` beside it
     reference(**inputs)           optional: the same results by torch, in any precision
     TOL                           optional: dict(atol=, rtol=, equal_nan=) for the original against `reference`
     COMPILE_SPECS                 optional: what to compile offline (fn, signature, constexprs, attrs, num_warps, ...)
+    SIZES                         optional: parameters of `make_inputs` that are sizes, each with the block that cuts it
     seeds                         optional: the seeds to run, in place of 0, 1, 2
     KERNEL_FILE                   optional, for a case that lies elsewhere: the kernel file, relative to the case
     variants()                    optional: yields dicts; a key that is a parameter of `make_inputs` is passed to it,
@@ -56,6 +57,7 @@ class Case:
         tol: `TOL`.
         compile_specs: `COMPILE_SPECS`, in order; `fn` is the kernel of this side.
         seeds: `seeds` of the case, or None.
+        sizes: `SIZES` of the case, as it stands there.
         variants: gives the variants for a device and a seed, the plain case (an empty dict) first.
         space: the modules of this side.
         files: file names in tracebacks of this case, each with the path to show.
@@ -73,6 +75,7 @@ class Case:
     variants: Callable[[str, int], list[Inputs]]
     space: ModuleSpace
     files: Mapping[str, str]
+    sizes: Mapping[str, Any] = field(default_factory=dict)
     _scratch: object = field(default=None, repr=False, compare=False)
 
     def inputs(self, device: str, seed: int, variant: Mapping[str, Any]) -> Inputs:
@@ -259,6 +262,9 @@ def _read_protocol(
     seeds = getattr(module, "seeds", None)
     if seeds is not None and not (isinstance(seeds, list | tuple | range) and all(isinstance(s, int) for s in seeds)):
         raise wrong("seeds", "seeds of the case is not a list of integers")
+    sizes = getattr(module, "SIZES", {})
+    if not isinstance(sizes, Mapping) or sizes.keys() - _keywords(module.make_inputs):
+        raise wrong("SIZES", "SIZES of the case is not a dict whose keys are parameters of make_inputs")
     reference = getattr(module, "reference", None)
     return Case(
         path=case.file,
@@ -273,6 +279,7 @@ def _read_protocol(
         variants=_within(space, _variants_of(getattr(module, "variants", None))),
         space=space,
         files=shown,
+        sizes=sizes,
         _scratch=scratch,
     )
 

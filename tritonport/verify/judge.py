@@ -45,6 +45,7 @@ class RunResult:
         return {
             "seed": self.variation.seed,
             "variant": self.variation.variant,
+            "sizes": dict(self.variation.sizes),
             "configuration": self.variation.config,
             "verdict": self.verdict.value,
             "compared": self.compared,

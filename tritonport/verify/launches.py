@@ -16,11 +16,13 @@ class Launch:
     Attributes:
         function: the jitted function.
         written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
+        numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
         compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
     function: Any
     written: dict[str, Any] = field(default_factory=dict, repr=False)
+    numbers: dict[str, int] = field(default_factory=dict, repr=False)
     compiled: list[Any] = field(default_factory=list, repr=False)
 
     @property
@@ -53,6 +55,11 @@ def tensor_arguments(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
     return found
 
 
+def _numbers(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, int]:
+    named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
+    return {name: value for name, value in named.items() if type(value) is int}
+
+
 @contextmanager
 def recorded_launches(
     *,
@@ -78,7 +85,7 @@ def recorded_launches(
         if keywords.get("warmup"):
             return run(self, *args, **keywords)
         # Before the call: a launch that raises is one to tell about.
-        launch = Launch(self)
+        launch = Launch(self, numbers=_numbers(self, args, keywords))
         launches.append(launch)
         if before is not None:
             before(self, args, keywords)

@@ -12,6 +12,7 @@ from typing import Any
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.source.embedded import embedded_modules
 from tritonport.verify import codes
+from tritonport.verify.boundary import boundary_variations, read_sizes
 from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
 from tritonport.verify.compare import bitwise_equal, equal_mask
 from tritonport.verify.compile.kernels import find_kernels
@@ -94,10 +95,12 @@ class _Comparison:
         self.backend = backend
         self.notes: list[str] = []
         self.launched: dict[str, Launch] = {}
+        self.first_launches: tuple[Launch, ...] = ()
 
     def run(self) -> TierResult:
         """Runs everything. Raises _Stopped where the case itself cannot be used."""
         results = [self._compare(variation) for variation in self._variations()]
+        results += self._at_boundaries(results[0].variation)
         results += self._other_configurations(results[0].variation)
         verdict = worst(result.verdict for result in results)
         findings = self._findings([result for result in results if result.verdict is verdict])
@@ -118,6 +121,26 @@ class _Comparison:
             return variations_of(self.original, seeds)
         except SideFailed as failed:
             raise self._case_raised(self.original, failed) from failed
+
+    def _at_boundaries(self, first: Variation) -> list[RunResult]:
+        """The sizes at the edges of the blocks that the first inputs are cut into, while half of the time is left."""
+        if self.saved is not None or not self.original.case.sizes:
+            return []
+        try:
+            sizes = read_sizes(self.original.case.sizes)
+        except ValueError as error:
+            finding = Diagnostic(codes.CASE_PROTOCOL, f"of the case: {error}", str(self.request.case), 1, 1)
+            raise _Stopped(Verdict.ERROR, finding) from error
+        variations, notes = boundary_variations(sizes, first.seed, self.first_launches)
+        self.notes += notes
+        results = []
+        for number, variation in enumerate(variations):
+            if time.monotonic() - self.started > 0.5 * self.request.timeout:
+                missing = len(variations) - number
+                self.notes.append(f"{missing} of {len(variations)} boundary shapes not run: --timeout is near")
+                break
+            results.append(self._compare(variation))
+        return results
 
     def _other_configurations(self, first: Variation) -> list[RunResult]:
         """The other configurations of autotuned kernels, on the first inputs, while half of the time is left."""
@@ -150,6 +173,7 @@ class _Comparison:
                 problem = f"{reason}; nor does the port: {_describe(failed.error)}"
                 return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
             return self._port_raised(variation, failed)
+        self.first_launches = self.first_launches or port.launches
         self.launched.update({launch.kernel: launch for launch in port.launches})
         if unfit := self._unfit(variation, original, port):
             return unfit

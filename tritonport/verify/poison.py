@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tritonport.verify.tensors import raw_bytes
+
 GUARD = 65536
 """Bytes before and after each tensor; a multiple of every alignment that a kernel may be specialised for."""
 
@@ -40,7 +42,7 @@ def poison_byte(dtype: Any) -> int:
 
 def is_poison(tensor: Any) -> Any:
     """A mask of the elements that hold the pattern; same shape, on the tensor's device."""
-    raw = tensor.detach().contiguous().reshape(-1).view(torch.uint8).reshape(*tensor.shape, tensor.dtype.itemsize)
+    raw = raw_bytes(tensor).reshape(*tensor.shape, tensor.dtype.itemsize)
     return (raw == poison_byte(tensor.dtype)).all(dim=-1)
 
 

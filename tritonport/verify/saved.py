@@ -42,10 +42,11 @@ def _cpu(_: str, tensor: Any) -> Any:
 def save_run(folder: Path, run: SavedRun) -> Path:
     """Writes a run into a folder, which is made; returns the file.
 
-    It is called `<stem>-<tier>-seed<n>[-variant<n>][-configuration<n>].pt`.
+    It is called `<stem>-<tier>-seed<n>[-variant<n>][-<size><n>...][-configuration<n>].pt`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     variant = f"-variant{run.variation.variant}" if run.variation.variant else ""
+    variant += "".join(f"-{name}{value}" for name, value in run.variation.sizes)
     variant += f"-configuration{run.variation.config}" if run.variation.config else ""
     name = f"{Path(run.request.kernel_file).stem}-{run.request.tier}-seed{run.variation.seed}{variant}.pt"
     data = {
@@ -57,6 +58,7 @@ def save_run(folder: Path, run: SavedRun) -> Path:
         "seed": run.variation.seed,
         "variant": run.variation.variant,
         "configuration": run.variation.config,
+        "sizes": dict(run.variation.sizes),
         "inputs": replace_inputs(run.inputs, _cpu),
         "original": replace_inputs(run.original, _cpu),
         "result": replace_inputs(run.port, _cpu),
@@ -86,7 +88,7 @@ def load_saved(file: Path) -> SavedRun:
     request = Request(data["tier"], data["kernel_file"], data["case"], data["port"])
     return SavedRun(
         request,
-        Variation(data["seed"], data["variant"], data["configuration"]),
+        Variation(data["seed"], data["variant"], data["configuration"], tuple(data.get("sizes", {}).items())),
         data["inputs"],
         data["original"],
         data["result"],

@@ -12,7 +12,7 @@ from tritonport.verify.case import Case, Inputs
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.launches import ConfigChoice, Launch, pinned_autotuners, recorded_launches
 from tritonport.verify.poison import GUARD, Arena, Overrun, poisoned_allocations
-from tritonport.verify.tensors import input_leaves, leaves, replace_inputs, same_memory
+from tritonport.verify.tensors import input_leaves, leaves, raw_bytes, replace_inputs, same_memory
 
 
 class SideFailed(Exception):
@@ -70,14 +70,23 @@ def gpu() -> Iterator[Backend]:
 
 @dataclass(frozen=True)
 class Variation:
-    """One way to run a case: a seed, a variant (0: the plain case), and a configuration of autotuned kernels."""
+    """One way to run a case.
+
+    Attributes:
+        seed: for the inputs.
+        variant: of the case; 0 is the plain case.
+        config: of autotuned kernels.
+        sizes: (parameter of `make_inputs`, value) of the sizes that are not those of the case.
+    """
 
     seed: int
     variant: int = 0
     config: int = 0
+    sizes: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         variant = f" variant {self.variant}" if self.variant else ""
+        variant += "".join(f" {name}={value}" for name, value in self.sizes)
         return f"seed {self.seed}{variant}" + (f" configuration {self.config}" if self.config else "")
 
 
@@ -108,8 +117,7 @@ def _changed(before: Any, after: Any) -> bool:
     if before is None or before.shape != after.shape or before.dtype != after.dtype:
         return True
     # By bits: NaN that stays NaN did not change.
-    raw = [t.contiguous().reshape(-1).view(torch.uint8) for t in (before, after.detach())]
-    return not torch.equal(*raw)
+    return not torch.equal(raw_bytes(before), raw_bytes(after))
 
 
 def seed_everything(seed: int) -> None:
@@ -154,7 +162,7 @@ class Side:
         if self._saved is not None:
             return replace_inputs(self._saved, lambda name, tensor: _to(tensor, self.backend.device))
         seed_everything(variation.seed)
-        variant = self.variants(variation.seed)[variation.variant]
+        variant = {**self.variants(variation.seed)[variation.variant], **dict(variation.sizes)}
         seed_everything(variation.seed)
         # What `torch.empty` finds in memory is no input: each call would find something else.
         with poisoned_allocations(Arena(0)):

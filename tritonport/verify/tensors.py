@@ -70,6 +70,13 @@ def replace_inputs(inputs: Mapping[str, Any], replacement: Callable[[str, Any], 
     return {key: replace_tensors(value, key, replacement) for key, value in inputs.items()}
 
 
+def raw_bytes(tensor: Any) -> Any:
+    """The bytes of a tensor's elements in order, in one dimension."""
+    flat = tensor.detach().contiguous().reshape(-1)
+    # A tensor of one element is contiguous whatever its stride, and keeps it.
+    return flat.as_strided((flat.numel(),), (1,)).view(torch.uint8)
+
+
 def same_memory(a: Any, b: Any) -> bool:
     """Whether two tensors are the same elements of the same memory."""
     return bool(a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype)
