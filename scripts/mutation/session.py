@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tritonport.report.diagnostic import InputError
+from tritonport.verify.boundary import boundary_variations, read_sizes
 from tritonport.verify.case import DEFAULT_SEEDS, Case, load_case
 from tritonport.verify.judge import RunResult, judge_alone, judge_run
 from tritonport.verify.places import first_line
-from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator
+from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, variations_of
 from tritonport.verify.verdict import Verdict
 
 _LAUNCH_LIMIT = 8.0
@@ -68,9 +69,10 @@ def judge_mutants(kernel_file: Path, case_file: Path, target: str, texts: Sequen
 def _baselines(original: Side, case: Case, backend: Backend) -> list[_Baseline]:
     """The original on every seed, variant and configuration that T2 runs."""
     seeds = case.seeds or DEFAULT_SEEDS
-    variants = len(original.variants(seeds[0]))
-    plain = [*(Variation(seed) for seed in seeds), *(Variation(seeds[0], n) for n in range(1, variants))]
-    found = [_baseline(original, variation) for variation in plain]
+    found = [_baseline(original, variation) for variation in variations_of(original, seeds)]
+    if found[0].run is not None:
+        edges, _ = boundary_variations(read_sizes(case.sizes), seeds[0], found[0].run.launches)
+        found += [_baseline(original, variation) for variation in edges]
     return found + [_baseline(original, Variation(seeds[0], 0, n)) for n in range(1, backend.choice.most)]
 
 
