@@ -29,6 +29,8 @@ PLANTED = {
     "literal": ("descriptor_copy", "    mbarrier.wait(ready, 0)\n", ""),
     # The tile is read while one copy more is under way than the ring has room for.
     "async-copy": ("matmul", "async_copy.wait_group(NUM_BUFFERS - 1)", "async_copy.wait_group(NUM_BUFFERS)"),
+    # One of the two tiles of a step is read before its copy has come.
+    "tma": ("matmul", "        mbarrier.wait(b_ready, phase)\n", ""),
 }
 """Per stage, a fixture and what is put in place of a text of its port."""
 
