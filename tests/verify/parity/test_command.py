@@ -60,7 +60,7 @@ def test_a_failure_inside_a_converted_port_names_the_line_of_the_port(run, tmp_p
     line = 1 + ORIGINAL.splitlines().index("def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):")
     assert code == 1
     assert out.startswith(f"scale.py:{line}:1: error TP807 the port raises (seed 0): out-of-bounds store")
-    first = out.splitlines()[0]
+    first = " ".join(out.split())
     assert " of the port: gl.store(out_ptr + offs, x * factor, mask=mask) [scale_kernel]" in first
     assert "[port]" not in out
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.analysis.access.reader import branch_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
@@ -65,12 +66,24 @@ class BodyWriter:
         """The body in place of the kernel's own."""
         body = self.plan.kernel.node.body
         assert isinstance(body, cst.IndentedBlock)
-        lines = self._block(body.body, outermost=True)
+        lines = self._block(self._taken(body.body), outermost=True)
         place = 1 if self.plan.kernel.node.get_docstring() is not None else 0
         made = [self._statement(line) for line in self.order_lines]
         swapped = replaced(cst.IndentedBlock([*lines[:place], *made, *lines[place:]]), self.types)
         assert isinstance(swapped, cst.IndentedBlock)
         return body.with_changes(body=swapped.body)
+
+    def _taken(self, statements: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        """The statements with the branches that the copies know in the place of their `if`s."""
+        branches = {id(one.node): one.taken for one in self.plan.assumed}
+        lines: list[cst.BaseStatement] = []
+        for statement in statements:
+            if not isinstance(statement, cst.If) or id(statement) not in branches:
+                lines.append(statement)
+                continue
+            body = branch_of(statement, branches[id(statement)])
+            lines += [one for one in body.body if isinstance(one, cst.BaseStatement)] if body is not None else []
+        return lines
 
     # -- names
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tritonport.source.module import Kernel
@@ -11,10 +11,12 @@ from tritonport.upgrade.tma.plan import Tile
 from tritonport.upgrade.tma.terms import HostNames
 
 
-def descriptor_text(tile: Tile, kernel: Kernel, triton: str, helpers: Mapping[str, str], stored: bool) -> str:
+def descriptor_text(
+    tile: Tile, kernel: Kernel, triton: str, helpers: Mapping[str, str], conditions: Sequence[str]
+) -> str:
     """`tile_descriptor(args["a_ptr"], [args["M"], args["K"]], [args["stride_am"], 1], [args["BLOCK_M"], ...])`.
 
-    An extent of None is one that nothing bounds.
+    An extent of None is one that nothing bounds. `conditions`: what has to hold of the launch.
     """
     host = HostNames(kernel, triton, {tile.box.base})
     sides = _ordered(tile)
@@ -28,9 +30,9 @@ def descriptor_text(tile: Tile, kernel: Kernel, triton: str, helpers: Mapping[st
     block = [host.source(side.size) for side in sides]
     pointer = f'args["{tile.box.base}"]'
     lists = ", ".join(f"[{', '.join(items)}]" for items in (extents, strides, block))
-    text = f"{helpers['tile_descriptor']}({pointer}, {lists}{', stored=True' if stored else ''})"
-    signs = " and ".join(f"{host.source(name)} >= 0" for name in tile.box.checked)
-    return f"{text} if {signs} else None" if signs else text
+    text = f"{helpers['tile_descriptor']}({pointer}, {lists}{', stored=True' if tile.access.kind == 'store' else ''})"
+    tests = [*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]
+    return f"{text} if {' and '.join(tests)} else None" if tests else text
 
 
 def _ordered(tile: Tile) -> list[Side]:

@@ -76,8 +76,9 @@ def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[s
     """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one."""
     found: dict[int, tuple[str, str]] = {}
     known: dict[str, str] = {}
+    conditions = [one.condition for one in plan.assumed]
     for tile in (*plan.loads, *plan.stores):
-        text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, tile in plan.stores)
+        text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, conditions)
         if text not in known:
             wanted = tile.access.target or stem(tile.box.base)
             known[text] = names.fresh(f"{wanted}_desc")

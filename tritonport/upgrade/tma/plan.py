@@ -9,16 +9,20 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
+from tritonport.analysis.access.reader import branch_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import Operand, feeds_dot, operand_of
+from tritonport.upgrade.async_copy.dots import Operand, called, feeds_dot, operand_of
 from tritonport.upgrade.async_copy.plan import Refused
 from tritonport.upgrade.async_copy.runs import unspecialised
+from tritonport.upgrade.async_copy.slices import names_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, considered, reasons
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
+
+READ = "read from memory"
 
 
 @dataclass(frozen=True)
@@ -63,20 +67,51 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Assumed:
+    """An `if` of which the copies know one branch (0 or 1); `test`: its condition as the launch writes it."""
+
+    node: cst.If
+    taken: int
+    test: str
+
+    @property
+    def condition(self) -> str:
+        """When that branch is taken, as the launch writes it."""
+        if self.taken == 0:
+            return self.test
+        simple = all(character.isalnum() or character in '_[]"' for character in self.test)
+        return f"not {self.test}" if simple else f"not ({self.test})"
+
+
+@dataclass(frozen=True)
 class KernelPlan:
-    """What the stage does with one kernel."""
+    """What the stage does with one kernel; `assumed`: what holds of the launches whose tiles are copied."""
 
     kernel: Kernel
     loads: tuple[Tile, ...]
     stores: tuple[Tile, ...]
     refused: tuple[Refused, ...]
+    assumed: tuple[Assumed, ...] = ()
 
 
 def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
-    """The tiles of a Gluon kernel that descriptors can move."""
-    accesses = accesses_of(module, kernel)
-    pointers = {access.base for access in accesses if access.base is not None}
-    planner = _Planner(kernel, accesses, HostNames(kernel, triton, pointers))
+    """The tiles of a Gluon kernel that descriptors can move.
+
+    Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
+    (sequences of any lengths, or of one), the copies are for launches that take the other.
+    """
+    plan = _planned(module, kernel, triton, ())
+    if any(READ in one.reason.text for one in plan.refused):
+        assumed = _without_loads(kernel, triton)
+        other = _planned(module, kernel, triton, assumed) if assumed else plan
+        if len(other.loads) > len(plan.loads):
+            return other
+    return plan
+
+
+def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[Assumed, ...]) -> KernelPlan:
+    accesses = accesses_of(module, kernel, {id(one.node): one.taken for one in assumed})
+    planner = _Planner(kernel, accesses, _host(kernel, accesses, triton))
     loads: list[Tile] = []
     refused: list[Refused] = []
     operands = [access for access in accesses if access.kind == "load" and _is_operand(access, kernel)]
@@ -99,7 +134,32 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
                 stores.append(found)
             else:
                 refused += [Refused(access, reason) for reason in found]
-    return KernelPlan(kernel, tuple(loads), tuple(stores), tuple(refused))
+    return KernelPlan(kernel, tuple(loads), tuple(stores), tuple(refused), assumed)
+
+
+def _host(kernel: Kernel, accesses: Sequence[Access], triton: str) -> HostNames:
+    return HostNames(kernel, triton, {access.base for access in accesses if access.base is not None})
+
+
+def _without_loads(kernel: Kernel, triton: str) -> tuple[Assumed, ...]:
+    """The branches of a kernel's outer `if`s that read nothing from memory where the other does."""
+    host = _host(kernel, accesses_of(kernel.module, kernel), triton)
+    found = []
+    for node in kernel.node.body.body:
+        if not isinstance(node, cst.If):
+            continue
+        reads = [_reads_memory(branch_of(node, taken)) for taken in (0, 1)]
+        try:
+            test = host.source(kernel.module.tree.code_for_node(node.test).strip())
+        except Spelled:
+            continue
+        if reads[0] != reads[1]:
+            found.append(Assumed(node, reads.index(False), test))
+    return tuple(found)
+
+
+def _reads_memory(body: cst.BaseSuite | None) -> bool:
+    return body is not None and any(called(node) == "load" for node in walk(body))
 
 
 def _is_operand(access: Access, kernel: Kernel) -> bool:
@@ -200,10 +260,16 @@ class _Planner:
             return "it is volatile"
         for other in self.accesses:
             writes = other.kind != "load" if access.kind == "load" else other is not access
-            if writes and (other.base is None or other.base == access.base):
+            if writes and access.base in self._bases(other):
                 does = "reads" if other.kind == "load" else "writes"
                 return f"the kernel also {does} {other.base or 'memory that may be the same'}"
         return None
+
+    def _bases(self, access: Access) -> set[str]:
+        """The arguments that an address may begin at: of one that is not affine all that its pointer is made of."""
+        if access.base is not None:
+            return {access.base}
+        return reached(access.node.args[0].value, self.kernel.node)
 
     def _order(self, box: Box) -> tuple[int, ...] | None:
         places = tuple(range(len(box.inner)))
@@ -220,6 +286,20 @@ class _Planner:
     def _lines(self) -> list[cst.BaseStatement]:
         body = self.kernel.node.body
         return list(body.body) if isinstance(body, cst.IndentedBlock) else []
+
+
+def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
+    """The names that an expression is made of, through all assignments of a function."""
+    found = names_of(node)
+    while True:
+        before = len(found)
+        for one in walk(function.body):
+            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
+                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                if any(names_of(target) & found for target in targets):
+                    found |= names_of(one.value)
+        if len(found) == before:
+            return found
 
 
 def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:

@@ -26,6 +26,7 @@ class HostNames:
 
     def __init__(self, kernel: Kernel, triton: str, pointers: set[str]) -> None:
         self.triton = triton
+        self.arguments = {one.name for one in kernel.parameters}
         code = kernel.module.tree.code_for_node
         self.known = {
             one.name: code(one.default) if one.default is not None else None
@@ -78,7 +79,11 @@ class HostNames:
             return text.replace("left", self._grouped(node.left)).replace("right", self._grouped(node.right))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
             return f"{'-' if isinstance(node.op, ast.USub) else 'not '}{self._grouped(node.operand)}"
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            nothing = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+            if nothing and isinstance(node.left, ast.Name) and node.left.id in self.arguments:
+                return f'args["{node.left.id}"] {"is" if isinstance(node.ops[0], ast.Is) else "is not"} None'
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
             text = ast.unparse(ast.Compare(ast.Name("left"), node.ops, [ast.Name("right")]))
             return text.replace("left", self._grouped(node.left)).replace("right", self._grouped(node.comparators[0]))
         if isinstance(node, ast.Call) and not node.keywords:
