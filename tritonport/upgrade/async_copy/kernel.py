@@ -12,6 +12,7 @@ from tritonport.convert.names import Names
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.loop import LoopWriter, Spelling
 from tritonport.upgrade.async_copy.plan import Copy, KernelPlan, LoopPlan
+from tritonport.upgrade.edit import spliced
 
 DEFAULT_STAGES = 3  # CUDAOptions.num_stages
 
@@ -46,9 +47,8 @@ def pipelined(plan: KernelPlan, file: FileNames, module: cst.Module) -> cst.Func
         flags = _flags(loop, names, file, entries)
         spelling = Spelling(file.gl, file.copies, buffers, file.helpers, flags)
         swaps[loop.loop.node] = LoopWriter(loop, spelling, names, module).write()
-    body = node.body.visit(_Splice(swaps))
-    assert isinstance(body, cst.BaseSuite)
-    return with_flags(node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, module, merge=True)
+    node = node.with_changes(body=spliced(node.body, swaps))
+    return with_flags(node, plan.kernel, entries, file.gl, file.triton, module, merge=True)
 
 
 def _flags(loop: LoopPlan, names: Names, file: FileNames, entries: dict[str, str]) -> dict[int, str]:
@@ -67,20 +67,6 @@ def _flags(loop: LoopPlan, names: Names, file: FileNames, entries: dict[str, str
 
 def _condition(copy: Copy, helper: str) -> str:
     return f'{helper}(args, "{copy.runs.pointer}", {copy.runs.text()})'
-
-
-class _Splice(cst.CSTTransformer):
-    """Puts several statements in the place of one."""
-
-    def __init__(self, swaps: Mapping[cst.CSTNode, list[cst.BaseStatement]]) -> None:
-        super().__init__()
-        self.swaps = swaps
-
-    def leave_For(
-        self, original_node: cst.For, updated_node: cst.For
-    ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
-        lines = self.swaps.get(original_node)
-        return updated_node if lines is None else cst.FlattenSentinel(lines)
 
 
 __all__ = ["FileNames", "pipelined"]

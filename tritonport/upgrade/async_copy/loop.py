@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.report import note_code
-from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.async_copy.plan import HINTS, Copy, LoopPlan
+from tritonport.upgrade.bounds import Bounds
+from tritonport.upgrade.edit import renamed
 
 HINT = "TP106"
-Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,9 @@ class LoopWriter:
         hint = self.plan.loop.stages
         depth = f"{self.use.helpers['ring_depth']}({self._code(hint)})" if hint is not None else ""
         lines = [f"{self.use.buffers}: {self.use.gl}.constexpr = {depth}"] if depth else []
-        lines += [*self._rings(), *self._bounds()]
+        lines += self._rings()
+        self.bounds = Bounds(self.plan.loop, self.plan.body, self.names, self.module)
+        lines += self.bounds.lines
         lines += [f"{self.ahead[name]} = {name}" for name in self.plan.split.carried]
         before = [self._statement(line) for line in lines]
         before += [self._prologue(), self._statement(f"{self.slot} = 0")]
@@ -91,34 +91,11 @@ class LoopWriter:
             )
         return lines
 
-    def _bounds(self) -> list[str]:
-        """The bounds of the loop, each once: the copies compare with them too."""
-        loop = self.plan.loop
-        lines: list[str] = []
-        assert loop.stop is not None
-        self.stop = self._bound(loop.stop, "stop", lines)
-        self.start = self._bound(loop.start, "start", lines) if loop.start is not None else None
-        self.step = self._code(loop.step) if loop.step is not None else None
-        return lines
-
-    def _bound(self, node: cst.BaseExpression, wanted: str, lines: list[str]) -> str:
-        assigned = {name for line in self.plan.body for name in _assigned(line)}
-        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and node.value not in assigned):
-            return self._code(node)
-        name = self.names.fresh(wanted)
-        lines.append(f"{name} = {self._code(node)}")
-        return name
-
-    @property
-    def _from_zero(self) -> bool:
-        return self.start is None or self.start == "0"
-
     def _prologue(self) -> cst.BaseStatement:
         index, body = self.counter, []
-        if not self._from_zero or self.step is not None:
+        if self.bounds.index_of(index) != index:
             index = self.next
-            ahead = self.counter if self.step is None else f"{self.counter} * {_factor(self.step)}"
-            body.append(self._statement(f"{index} = {ahead if self._from_zero else f'{self.start} + {ahead}'}"))
+            body.append(self._statement(f"{index} = {self.bounds.index_of(self.counter)}"))
         body += self._copies(index, self.counter, bare=True)
         loop = self._statement(f"for {self.counter} in {self.use.gl}.static_range({self.use.buffers}):\n    pass")
         assert isinstance(loop, cst.For)
@@ -135,37 +112,14 @@ class LoopWriter:
         ]
         copies = {copy.place: copy for copy in self.plan.copies}
         body += self._staying(copies)
-        ahead = self.use.buffers if self.step is None else f"{self.use.buffers} * {_factor(self.step)}"
-        body.append(self._statement(f"{self.next} = {self.index} + {ahead}"))
+        body.append(self._statement(f"{self.next} = {self.index} + {self.bounds.later(self.use.buffers)}"))
         body += self._copies(self.next, self.slot, bare=False)
         # A counter takes fewer registers than the remainder of the index.
         last = f"{self.slot} == {self.use.buffers} - 1"
         body.append(self._statement(f"{self.slot} = {self.use.gl}.where({last}, 0, {self.slot} + 1)"))
         block = loop.node.body
         assert isinstance(block, cst.IndentedBlock)
-        return loop.node.with_changes(iter=self._iterator(), body=block.with_changes(body=body), leading_lines=[])
-
-    def _iterator(self) -> cst.BaseExpression:
-        call = self.plan.loop.node.iter  # type: ignore[union-attr]
-        assert isinstance(call, cst.Call)
-        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
-        assert self.plan.loop.stop is not None
-        swaps[self.plan.loop.stop] = cst.parse_expression(self.stop)
-        if self.plan.loop.start is not None and self.start is not None:
-            swaps[self.plan.loop.start] = cst.parse_expression(self.start)
-        found: cst.Call = replaced(call, swaps)
-        # A hint has become the depth of the ring; Gluon acts on no other.
-        positional = [argument for argument in found.args if argument.keyword is None]
-        steps = [
-            argument for argument in found.args if argument.keyword is not None and argument.keyword.value == "step"
-        ]
-        plain = [
-            *positional,
-            *(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT) for argument in steps),
-        ]
-        if plain:
-            plain[-1] = plain[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return found.with_changes(func=cst.Name("range"), args=plain)
+        return loop.node.with_changes(iter=self.bounds.iterator(), body=block.with_changes(body=body), leading_lines=[])
 
     def _staying(self, copies: Mapping[int, Copy]) -> list[cst.BaseStatement]:
         """The computation, with the tiles of the ring in the place of the loads."""
@@ -202,7 +156,7 @@ class LoopWriter:
                 line = self.plan.body[place]
                 if bare or place in self.plan.split.stays:
                     line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
-                lines.append(_renamed(line, names))
+                lines.append(renamed(line, names))
                 continue
             lines.append(self._statement(self._start(copy, names, index, slot)))
             if place == last:
@@ -210,10 +164,10 @@ class LoopWriter:
         return lines
 
     def _start(self, copy: Copy, names: Mapping[str, str], index: str, slot: str) -> str:
-        pointer = self._code(_renamed(copy.pointer, names))
-        present = f"{index} < {self.stop}"
+        pointer = self._code(renamed(copy.pointer, names))
+        present = f"{index} < {self.bounds.stop}"
         if copy.mask is not None:
-            mask = _renamed(copy.mask, names)
+            mask = renamed(copy.mask, names)
             present = f"{self._conjunct(mask)} & ({present})"
         ring = f"{self.rings[copy.place]}.index({slot})"
         given = [ring, pointer, present, self.use.flags[copy.place]]
@@ -251,27 +205,6 @@ def is_acted_on(code: str, message: str) -> bool:
 def _said_of_depth(comment: str) -> bool:
     code = note_code(comment)
     return code is not None and is_acted_on(code, comment.partition(code)[2].strip())
-
-
-def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def _assigned(line: cst.BaseStatement) -> set[str]:
-    return set(assigned_names(cst.IndentedBlock([line])))
-
-
-def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """The node with names exchanged; attributes and keywords are no names."""
-    skipped = {id(item.attr) for item in walk(node) if isinstance(item, cst.Attribute)}
-    skipped |= {id(item.keyword) for item in walk(node) if isinstance(item, cst.Arg) and item.keyword is not None}
-    swaps: dict[cst.CSTNode, cst.CSTNode] = {
-        item: item.with_changes(value=names[item.value])
-        for item in walk(node)
-        if isinstance(item, cst.Name) and item.value in names and id(item) not in skipped
-    }
-    found: Node = replaced(node, swaps)
-    return found
 
 
 __all__ = ["LoopWriter", "Spelling", "is_acted_on"]

@@ -12,8 +12,8 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.dots import Operand, called, operand_of
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
-from tritonport.upgrade.async_copy.slices import NotSplit, Split, names_of, split
 from tritonport.upgrade.legality import COPY_STAYS, LOOP_STAYS, Reason, considered, reasons
+from tritonport.upgrade.slices import NotSplit, Split, names_of, split
 
 HINTS = ("cache_modifier", "eviction_policy")
 """The hints of a load, in the order in which `start_cached_copy` takes them."""

@@ -1,0 +1,79 @@
+"""The bounds of a loop whose tiles are copied ahead: each computed once, and compared with by the copies too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.analysis.access import Loop
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.convert.names import Names
+from tritonport.source.walk import replaced
+
+
+class Bounds:
+    """Start, stop and step of a loop as source text.
+
+    Attributes:
+        lines: the statements before the loop that compute what a bound is.
+        start, step: None where the loop leaves them out.
+    """
+
+    def __init__(self, loop: Loop, body: Sequence[cst.BaseStatement], names: Names, module: cst.Module) -> None:
+        assert loop.stop is not None
+        self.loop = loop
+        self.module = module
+        self.names = names
+        self.lines: list[str] = []
+        self._assigned = {name for line in body for name in assigned_names(cst.IndentedBlock([line]))}
+        self.stop = self._bound(loop.stop, "stop")
+        self.start = self._bound(loop.start, "start") if loop.start is not None else None
+        self.step = self._code(loop.step) if loop.step is not None else None
+
+    def index_of(self, iteration: str) -> str:
+        """The loop's index in the iteration of a number."""
+        ahead = iteration if self.step is None else f"{iteration} * {factor(self.step)}"
+        return ahead if self.start in (None, "0") else f"{self.start} + {ahead}"
+
+    def later(self, iterations: str) -> str:
+        """What a number of iterations adds to the index."""
+        return iterations if self.step is None else f"{iterations} * {factor(self.step)}"
+
+    def iterator(self) -> cst.BaseExpression:
+        """The range with these bounds; its hints are gone, since Gluon acts on none."""
+        call = self.loop.node.iter  # type: ignore[union-attr]
+        assert isinstance(call, cst.Call) and self.loop.stop is not None
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {self.loop.stop: cst.parse_expression(self.stop)}
+        if self.loop.start is not None and self.start is not None:
+            swaps[self.loop.start] = cst.parse_expression(self.start)
+        found: cst.Call = replaced(call, swaps)
+        positional = [argument for argument in found.args if argument.keyword is None]
+        steps = [
+            argument for argument in found.args if argument.keyword is not None and argument.keyword.value == "step"
+        ]
+        plain = [
+            *positional,
+            *(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT) for argument in steps),
+        ]
+        if plain:
+            plain[-1] = plain[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return found.with_changes(func=cst.Name("range"), args=plain)
+
+    def _bound(self, node: cst.BaseExpression, wanted: str) -> str:
+        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and node.value not in self._assigned):
+            return self._code(node)
+        name = self.names.fresh(wanted)
+        self.lines.append(f"{name} = {self._code(node)}")
+        return name
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+
+def factor(text: str) -> str:
+    """An expression as a factor of a product."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+__all__ = ["Bounds", "factor"]

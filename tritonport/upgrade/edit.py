@@ -1,0 +1,46 @@
+"""Editing the statements of a function: several in the place of one, names exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import libcst as cst
+
+from tritonport.source.walk import replaced, walk
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+def spliced(node: Node, swaps: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]]) -> Node:
+    """The node with several statements, or none, in the place of each that `swaps` holds."""
+    found = node.visit(_Splice(swaps))
+    assert isinstance(found, type(node))
+    return found
+
+
+class _Splice(cst.CSTTransformer):
+    def __init__(self, swaps: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]]) -> None:
+        super().__init__()
+        self.swaps = swaps
+
+    def on_leave(self, original_node, updated_node):  # type: ignore[no-untyped-def]
+        """The statements of a node that is swapped, else the node."""
+        lines = self.swaps.get(original_node)
+        return super().on_leave(original_node, updated_node) if lines is None else cst.FlattenSentinel(lines)
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The node with names exchanged; attributes and keywords are no names."""
+    skipped = {id(item.attr) for item in walk(node) if isinstance(item, cst.Attribute)}
+    skipped |= {id(item.keyword) for item in walk(node) if isinstance(item, cst.Arg) and item.keyword is not None}
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {
+        item: cst.parse_expression(names[item.value])
+        for item in walk(node)
+        if isinstance(item, cst.Name) and item.value in names and id(item) not in skipped
+    }
+    found: Node = replaced(node, swaps)
+    return found
+
+
+__all__ = ["renamed", "spliced"]
