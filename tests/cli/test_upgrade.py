@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.cli.conftest import PLAIN_FILE, SCALE_FILE, Run
 from tests.upgrade.kernels import matmul
+from tests.upgrade.ring_kernels import text_of
 
 
 def test_a_stage_is_asked_for_by_name(run: Run, folder: Path) -> None:
@@ -56,3 +57,25 @@ def test_check_of_a_stage_without_kernels_is_a_finding(run: Run, folder: Path) -
     result = run("check", "--stage", "tma", "plain.py")
     assert result.exit_code == 1
     assert "TP003" in result.stdout
+
+
+def test_rings_of_tiles_and_their_table(run: Run, folder: Path) -> None:
+    text = text_of("mixed", "3.9")
+    (folder / "tiles.py").write_text(text)
+    result = run("check", "--stage", "multibuffer", "--output-format", "concise", "tiles.py")
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("  ")]
+    assert [(row[1], row[-1]) for row in rows[1:]] == [("x_tile", "legal"), ("y_tile", "TP303")]
+    line = next(number for number, code in enumerate(text.splitlines(), 1) if "tma.async_load(y_desc" in code)
+    assert f"tiles.py:{line}:13: warning TP303 the copy of y_tile (from y_desc) stays as it is" in result.stdout
+    upgraded = run("upgrade", "--stage", "multibuffer", "tiles.py")
+    assert upgraded.exit_code == 0
+    assert "x_ring = gl.allocate_shared_memory(" in upgraded.stdout
+    assert f"tiles.py:{line}:13: warning" in upgraded.stderr
+
+
+def test_a_file_without_tiles_says_so(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul())
+    result = run("check", "--stage", "multibuffer", "mm.py")
+    assert result.exit_code == 1
+    assert "no Gluon kernel with a loop that copies tiles" in result.stdout

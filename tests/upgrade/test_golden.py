@@ -21,8 +21,16 @@ def test_the_tiled_loops_have_a_golden() -> None:
     assert found >= {"attention", "attention_backward", "block_pointer_matmul", "linear_attention", "matmul"}
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("path", [*PORTS, *OTHERS], ids=lambda path: path.parents[1].name)
+CASES = [
+    pytest.param(path, stage, id=f"{path.parents[1].name}-{stage}")
+    for path in [*PORTS, *OTHERS]
+    for stage in STAGES
+    # No loop of a literal port awaits tiles but in the functions that load one.
+    if stage != "multibuffer" or "mbarrier" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path, stage", CASES)
 def test_the_stage_writes_the_expected_file(path: Path, stage: str) -> None:
     literal = path.read_text(encoding="utf-8")
     text = upgrade_text(literal, path="kernel.py", options=ConvertOptions(triton="3.9", stage=stage)).text

@@ -32,7 +32,8 @@ def upgrade_command(
     check: bool,
     flags: RunFlags,
 ) -> None:
-    """Take kernels one stage further: `async-copy` sends the tiles that dots read through cp.async.
+    """Take kernels one stage further: `async-copy` sends the tiles that dots read through cp.async, `multibuffer` keeps
+    several tiles that a loop copies by TMA under way.
 
     A Triton file is converted first. What a stage cannot prove to be right stays as it was, with the access, the
     condition and the line. The result goes where `tritonport convert` would write it.

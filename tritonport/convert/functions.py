@@ -275,7 +275,7 @@ class FunctionWriter(AccumulatorWriter):
             return node
         module = self.module
         entries = self.alignment.entries(module.snippet_name("multiples_of_16"))
-        return with_flags(node, self.kernel, entries, module.gl, module.triton_module, module.module.tree)
+        return with_flags(node, self.kernel, entries, module.gl, module.triton_module)
 
     def _with_argument_layouts(self, node: cst.FunctionDef, body: cst.IndentedBlock) -> cst.FunctionDef:
         """A helper names the layouts it takes from its arguments, and converts arguments for its loops, at its head."""

@@ -6,7 +6,6 @@ configuration that an autotuner chose.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import libcst as cst
@@ -21,14 +20,14 @@ def with_flags(
     entries: Mapping[str, str],
     gl: str,
     triton: str,
-    module: cst.Module,
     merge: bool = False,
     constexpr: bool = True,
+    default: str | None = None,
 ) -> cst.FunctionDef:
     """The kernel with one more parameter per entry (a compile-time one if `constexpr`) and the decorator that fills it.
 
     `entries` maps a parameter to what its lambda returns. merge: a decorator of heuristics that is there already, next
-    to the one that makes the kernel, takes the entries in.
+    to the one that makes the kernel, takes the entries in. default: of the parameters, where those before have one.
     """
     if not entries:
         return node
@@ -36,40 +35,46 @@ def with_flags(
     params = list(original)
     annotation = cst.Annotation(cst.parse_expression(f"{gl}.constexpr")) if constexpr else None
     for name in entries:
-        default = cst.Name("True" if constexpr else "None") if has_default(params) else None
-        params.append(cst.Param(cst.Name(name), annotation, default=default))
+        value = cst.Name(default or ("True" if constexpr else "None")) if has_default(params) else None
+        params.append(cst.Param(cst.Name(name), annotation, default=value))
     decorators = list(node.decorators)
     place = next(index for index, found in enumerate(decorators) if found is kernel.decorator)
     made = [f'"{name}": lambda args: {text}' for name, text in entries.items()]
-    before = decorators[place - 1] if merge and place else None
-    present = _entries(before, module) if before is not None else None
-    decorator = cst.parse_expression(f"{triton}.heuristics({{{', '.join([*(present or []), *made])}}})")
-    if present is not None and before is not None:
-        decorators[place - 1] = before.with_changes(decorator=decorator)
+    before = decorators[place - 1].decorator if merge and place else None
+    present = _entries(before) if before is not None else None
+    if present is not None and before is not None and present.elements:
+        more = cst.parse_expression(f"{{{', '.join(made)}}}")
+        assert isinstance(more, cst.Dict)
+        merged = before.deep_replace(present, _merged(present, more))
+        assert isinstance(merged, cst.Call)
+        decorators[place - 1] = decorators[place - 1].with_changes(decorator=merged)
     else:
+        decorator = cst.parse_expression(f"{triton}.heuristics({{{', '.join(made)}}})")
         decorators.insert(place, cst.Decorator(decorator))
     return node.with_changes(
         params=node.params.with_changes(params=with_commas(params, original)), decorators=decorators
     )
 
 
-def _entries(decorator: cst.Decorator, module: cst.Module) -> list[str] | None:
-    """The entries of `@triton.heuristics({...})` with a spelled dictionary, as text; None for another decorator."""
-    call = decorator.decorator
+def _entries(call: cst.BaseExpression) -> cst.Dict | None:
+    """The spelled dictionary of `triton.heuristics({...})`; None for another decorator."""
     if not isinstance(call, cst.Call) or (dotted(call.func) or "").rpartition(".")[2] != "heuristics":
         return None
     values = call.args[0].value if len(call.args) == 1 else None
-    if not isinstance(values, cst.Dict):
-        return None
-    bare = (element.with_changes(comma=cst.MaybeSentinel.DEFAULT) for element in values.elements)
-    return [_on_one_line(module.code_for_node(element)) for element in bare]
+    return values if isinstance(values, cst.Dict) else None
 
 
-def _on_one_line(text: str) -> str:
-    """An entry without its line breaks: the whole decorator is laid out anew."""
-    text = re.sub(r"([(\[{])\s*\n\s*", r"\1", text)
-    text = re.sub(r",?\s*\n\s*([)\]}])", r"\1", text)
-    return re.sub(r"\s*\n\s*", " ", text)
+def _merged(present: cst.Dict, more: cst.Dict) -> cst.Dict:
+    """A dictionary with the elements of another one behind its own: one to a line where its own stand so."""
+    *others, last = present.elements
+    between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if isinstance(present.lbrace.whitespace_after, cst.ParenthesizedWhitespace):
+        between = cst.Comma(whitespace_after=present.lbrace.whitespace_after)
+    if others and isinstance(others[-1].comma, cst.Comma):
+        between = others[-1].comma
+    added = [one.with_changes(comma=between) for one in more.elements]
+    added[-1] = added[-1].with_changes(comma=last.comma)
+    return present.with_changes(elements=[*others, last.with_changes(comma=between), *added])
 
 
 __all__ = ["with_flags"]

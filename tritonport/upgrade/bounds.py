@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -9,7 +10,10 @@ import libcst as cst
 from tritonport.analysis.access import Loop
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
+from tritonport.report import note_code
 from tritonport.source.walk import replaced
+
+HINT = "TP106"
 
 
 class Bounds:
@@ -33,11 +37,18 @@ class Bounds:
 
     def index_of(self, iteration: str) -> str:
         """The loop's index in the iteration of a number."""
-        ahead = iteration if self.step is None else f"{iteration} * {factor(self.step)}"
-        return ahead if self.start in (None, "0") else f"{self.start} + {ahead}"
+        if self.start in (None, "0"):
+            return self._moved(iteration)
+        return self.after(str(self.start), iteration)
 
-    def later(self, iterations: str) -> str:
-        """What a number of iterations adds to the index."""
+    def after(self, index: str, iterations: str) -> str:
+        """The index a number of iterations behind another one."""
+        if self.step is not None and re.fullmatch(r"-\w+", self.step):
+            size = self.step[1:]
+            return f"{index} - {iterations if size == '1' else f'{iterations} * {size}'}"
+        return f"{index} + {self._moved(iterations)}"
+
+    def _moved(self, iterations: str) -> str:
         return iterations if self.step is None else f"{iterations} * {factor(self.step)}"
 
     def iterator(self) -> cst.BaseExpression:
@@ -61,7 +72,8 @@ class Bounds:
         return found.with_changes(func=cst.Name("range"), args=plain)
 
     def _bound(self, node: cst.BaseExpression, wanted: str) -> str:
-        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and node.value not in self._assigned):
+        number = node.expression if isinstance(node, cst.UnaryOperation) else node
+        if isinstance(number, cst.Integer) or (isinstance(node, cst.Name) and node.value not in self._assigned):
             return self._code(node)
         name = self.names.fresh(wanted)
         self.lines.append(f"{name} = {self._code(node)}")
@@ -76,4 +88,15 @@ def factor(text: str) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
-__all__ = ["Bounds", "factor"]
+def is_acted_on(code: str, message: str) -> bool:
+    """Whether a finding is that nothing acts on the `num_stages` of a loop, which is the depth of its ring now."""
+    return code == HINT and message.startswith("num_stages=") and " is a hint " in message
+
+
+def said_of_depth(comment: str) -> bool:
+    """Whether a comment in a port says that nothing acts on the `num_stages` of a loop."""
+    code = note_code(comment)
+    return code is not None and is_acted_on(code, comment.partition(code)[2].strip())
+
+
+__all__ = ["Bounds", "factor", "is_acted_on", "said_of_depth"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -41,6 +41,7 @@ def split(
     kept: Iterable[cst.CSTNode],
     live_after: set[str],
     index: str,
+    may_load: Callable[[cst.CSTNode], bool] = lambda node: False,
 ) -> Split:
     """Split a body around its copied loads.
 
@@ -49,16 +50,17 @@ def split(
         kept: expressions of the loads that the computation evaluates for its own iteration.
         live_after: names that are read when the loop has ended.
         index: the loop variable.
+        may_load: whether a call is a load that may run ahead, since it will be masked off beyond the last iteration.
 
     Raises:
         NotSplit: a statement that would have to run ahead does more than compute a number.
     """
     defined = [set(assigned_names(_wrapped(statement))) for statement in body]
-    read = [_read(statement) for statement in body]
+    read = [read_names(statement) for statement in body]
     ahead = _closure(set().union(*(names_of(part) for parts in loads.values() for part in parts)), defined, read, loads)
     for place in ahead:
         if place not in loads:
-            _check_pure(body[place])
+            _check_pure(body[place], may_load)
     if any(index in names for names in defined):
         raise NotSplit(f"the loop assigns its own index {index}")
     rest = [place for place in range(len(body)) if place not in ahead]
@@ -82,7 +84,7 @@ def names_of(node: cst.CSTNode) -> set[str]:
     return {item.value for item in walk(node) if isinstance(item, cst.Name) and id(item) not in skipped}
 
 
-def _read(statement: cst.CSTNode) -> set[str]:
+def read_names(statement: cst.CSTNode) -> set[str]:
     """The names that a statement reads; its plain targets are none."""
     targets = {id(node.target) for node in walk(statement) if isinstance(node, cst.AssignTarget)}
     targets |= {id(node.target) for node in walk(statement) if isinstance(node, cst.AnnAssign)}
@@ -113,19 +115,23 @@ def _closure(
     return sorted(found)
 
 
-def _check_pure(statement: cst.BaseStatement) -> None:
+def _check_pure(statement: cst.BaseStatement, may_load: Callable[[cst.CSTNode], bool]) -> None:
     code = cst.Module([]).code_for_node(statement).strip().splitlines()[0]
     if not isinstance(statement, cst.SimpleStatementLine):
-        raise NotSplit(f"its address or its mask depends on a branch or an inner loop: `{code}`")
-    if not is_pure(statement):
-        raise NotSplit(f"its address or its mask depends on `{code}`, which cannot run ahead")
+        raise NotSplit(f"where it is copied from depends on a branch or an inner loop: `{code}`")
+    if not is_pure(statement, may_load):
+        raise NotSplit(f"where it is copied from depends on `{code}`, which cannot run ahead")
 
 
-def is_pure(node: cst.CSTNode) -> bool:
-    """Whether a node only computes: no access to memory, no dot, nothing that waits or prints."""
-    names = [called(one) for one in walk(node)]
+def is_pure(node: cst.CSTNode, may_load: Callable[[cst.CSTNode], bool] = lambda node: False) -> bool:
+    """Whether a node only computes: no access to memory, no dot, nothing that waits or prints.
+
+    may_load: loads that are no access in this sense.
+    """
+    calls = [one for one in walk(node) if not may_load(one)]
+    names = [called(one) for one in calls]
     effects = any(name.startswith(effect) or name.endswith(effect) for name in names for effect in _EFFECTS)
-    return not effects and not any(is_dot(one) for one in walk(node))
+    return not effects and not any(is_dot(one) for one in calls)
 
 
 def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]], read: list[set[str]]) -> bool:
@@ -137,4 +143,4 @@ def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]
     return False
 
 
-__all__ = ["NotSplit", "Split", "is_pure", "names_of", "split"]
+__all__ = ["NotSplit", "Split", "is_pure", "names_of", "read_names", "split"]

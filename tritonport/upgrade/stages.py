@@ -18,9 +18,10 @@ from tritonport.report import Diagnostic
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
+from tritonport.upgrade import multibuffer
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
-from tritonport.upgrade.async_copy.loop import is_acted_on
 from tritonport.upgrade.async_copy.plan import KernelPlan, Refused, plan_kernel
+from tritonport.upgrade.bounds import is_acted_on
 from tritonport.upgrade.file_edit import (
     alias,
     async_copy_versions,
@@ -34,7 +35,7 @@ from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
 from tritonport.upgrade.tma.spelled import copies_of
 
-STAGES = ("async-copy", "tma")
+STAGES = ("async-copy", "tma", "multibuffer")
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
 
 
@@ -51,6 +52,9 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     original = _Original(text, path, options.target)
     if options.stage == "tma":
         return _through_descriptors(literal, module, original, options)
+    if options.stage == multibuffer.STAGE:
+        before = _through_descriptors(literal, module, original, replace(options, stage="tma"))
+        return _multibuffered(before, original, options)
     plans: list[KernelPlan] = []
     found = list(literal.diagnostics)
     for kernel in module.kernels:
@@ -115,6 +119,16 @@ def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | Non
     if any(parameter.star for parameter in kernel.parameters):
         return "its kernel takes any number of arguments"
     return None
+
+
+def _multibuffered(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+    """A file whose loops copy tiles into rings; `before`: what the stage `tma` made of it."""
+    module = SourceModule(before.text, original.module.path, shared_project())
+    text, findings = multibuffer.multibuffered(
+        module, target=options.target, triton=options.triton, kernels=options.kernels
+    )
+    found = {*before.diagnostics, *(original.of_copy(one, module) for one in findings)}
+    return replace(before, text=text, diagnostics=tuple(sorted(found, key=lambda one: one.sort_key)))
 
 
 def _kernel_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:
@@ -202,6 +216,15 @@ class _Original:
         line, column = self._place(access)
         message = f"{describe(access)} stays as it is: {reason.text}"
         return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
+
+    def of_copy(self, finding: multibuffer.Finding, module: SourceModule) -> Diagnostic:
+        """What is said of a copy of a tile: at its line if the user wrote it, else at the kernel that it is for."""
+        line, column = finding.line, finding.column
+        kernel = self.kernels.get(finding.kernel) or self.kernels.get(finding.kernel.removesuffix("_tiles"))
+        if module.text != self.module.text:
+            line, column = (self.module.line_of(kernel), 1) if kernel is not None else (1, 1)
+        name = kernel.name if kernel is not None else finding.kernel
+        return Diagnostic(finding.code, finding.message, self.module.path, line, column, name)
 
     def _place(self, access: Access) -> tuple[int, int]:
         kernel = self.kernels.get(access.kernel.qualified)

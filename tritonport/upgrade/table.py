@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tritonport.analysis.access import Access, Form, accesses_of
@@ -13,8 +13,10 @@ from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
+from tritonport.upgrade import multibuffer
 from tritonport.upgrade.legality import Reason, considered, describe, reasons
 
+COPY_HEADINGS = ("line", "tile", "descriptor", "coordinates", "barrier", "verdict")
 HEADINGS = ("line", "access", "address", "tile", "extents", "fill", "per iteration", "verdict")
 
 
@@ -42,6 +44,11 @@ class Row:
             self.verdict,
         )
 
+    def findings(self) -> Iterator[tuple[str, str]]:
+        """The code and the message of each condition that it fails."""
+        for reason in self.reasons or ():
+            yield reason.code, f"{describe(self.access)} stays as it is: {reason.text}"
+
     @property
     def verdict(self) -> str:
         """`legal`, the codes of what it fails, or `-`."""
@@ -51,26 +58,40 @@ class Row:
 
 
 @dataclass(frozen=True)
+class CopyRow:
+    """One copy of a tile in a loop, for the stage `multibuffer`."""
+
+    copied: multibuffer.Copied
+    line: int
+    column: int
+
+    def cells(self) -> tuple[str, ...]:
+        """The texts under `COPY_HEADINGS`."""
+        one = self.copied
+        verdict = one.finding.code if one.finding is not None else "legal"
+        return str(self.line), one.tile, one.descriptor, one.coordinates, one.barrier, verdict
+
+    def findings(self) -> Iterator[tuple[str, str]]:
+        """The code and the message of the condition that it fails, if any."""
+        if self.copied.finding is not None:
+            yield self.copied.finding.code, self.copied.finding.message
+
+
+@dataclass(frozen=True)
 class KernelTable:
     """The accesses of one kernel."""
 
     kernel: str
     line: int
-    rows: tuple[Row, ...]
+    rows: tuple[Row | CopyRow, ...]
+    headings: tuple[str, ...] = HEADINGS
 
     def diagnostics(self, path: str) -> list[Diagnostic]:
         """One per condition that an access fails."""
         return [
-            Diagnostic(
-                reason.code,
-                f"{describe(row.access)} stays as it is: {reason.text}",
-                path,
-                row.line,
-                row.column,
-                self.kernel,
-            )
+            Diagnostic(code, message, path, row.line, row.column, self.kernel)
             for row in self.rows
-            for reason in row.reasons or ()
+            for code, message in row.findings()
         ]
 
 
@@ -80,6 +101,8 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
     Raises:
         InputError: the text is not Python (TP001).
     """
+    if stage == multibuffer.STAGE:
+        return _copy_tables(SourceModule(text, path, shared_project()), options)
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
     tables = []
     for kernel in module.kernels:
@@ -92,6 +115,17 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
             rows.append(Row(access, line, column, failed))
         if rows:
             tables.append(KernelTable(kernel.qualified, module.line_of(kernel), tuple(rows)))
+    return tables
+
+
+def _copy_tables(module: SourceModule, options: ConvertOptions) -> list[KernelTable]:
+    """The tiles that the loops of each Gluon kernel copy, one at a time."""
+    found = multibuffer.copies_of(module, options.target, options.kernels)
+    tables = []
+    for kernel in module.kernels:
+        rows = tuple(CopyRow(one, one.line, one.column) for one in found if one.kernel is kernel)
+        if rows:
+            tables.append(KernelTable(kernel.qualified, module.line_of(kernel), rows, COPY_HEADINGS))
     return tables
 
 
@@ -131,11 +165,11 @@ def render_tables(tables: Sequence[KernelTable], path: str) -> str:
     """The tables as aligned text, a blank line between kernels."""
     blocks = []
     for table in tables:
-        rows = [HEADINGS, *(row.cells() for row in table.rows)]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
+        rows = [table.headings, *(row.cells() for row in table.rows)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(table.headings))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         blocks.append("\n".join([f"{path}:{table.line}: {table.kernel}", *(f"  {line}" for line in lines)]) + "\n")
     return "\n".join(blocks)
 
 
-__all__ = ["KernelTable", "Row", "render_tables", "tables_of"]
+__all__ = ["CopyRow", "KernelTable", "Row", "render_tables", "tables_of"]

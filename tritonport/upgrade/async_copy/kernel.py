@@ -48,7 +48,7 @@ def pipelined(plan: KernelPlan, file: FileNames, module: cst.Module) -> cst.Func
         spelling = Spelling(file.gl, file.copies, buffers, file.helpers, flags)
         swaps[loop.loop.node] = LoopWriter(loop, spelling, names, module).write()
     node = node.with_changes(body=spliced(node.body, swaps))
-    return with_flags(node, plan.kernel, entries, file.gl, file.triton, module, merge=True)
+    return with_flags(node, plan.kernel, entries, file.gl, file.triton, merge=True)
 
 
 def _flags(loop: LoopPlan, names: Names, file: FileNames, entries: dict[str, str]) -> dict[int, str]:

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.report import note_code
 from tritonport.upgrade.async_copy.plan import HINTS, Copy, LoopPlan
-from tritonport.upgrade.bounds import Bounds
+from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import renamed
-
-HINT = "TP106"
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class LoopWriter:
         lines += [f"{self.ahead[name]} = {name}" for name in self.plan.split.carried]
         before = [self._statement(line) for line in lines]
         before += [self._prologue(), self._statement(f"{self.slot} = 0")]
-        kept = [line for line in node.leading_lines if line.comment is None or not _said_of_depth(line.comment.value)]
+        kept = [line for line in node.leading_lines if line.comment is None or not said_of_depth(line.comment.value)]
         before[0] = before[0].with_changes(leading_lines=kept)
         after = self._statement(f"{self.use.copies}.wait_group(0)")
         return [*before, self._steady(), after]
@@ -112,7 +109,7 @@ class LoopWriter:
         ]
         copies = {copy.place: copy for copy in self.plan.copies}
         body += self._staying(copies)
-        body.append(self._statement(f"{self.next} = {self.index} + {self.bounds.later(self.use.buffers)}"))
+        body.append(self._statement(f"{self.next} = {self.bounds.after(self.index, self.use.buffers)}"))
         body += self._copies(self.next, self.slot, bare=False)
         # A counter takes fewer registers than the remainder of the index.
         last = f"{self.slot} == {self.use.buffers} - 1"
@@ -197,14 +194,4 @@ class LoopWriter:
         return list(line.body)
 
 
-def is_acted_on(code: str, message: str) -> bool:
-    """Whether a finding is that nothing acts on the `num_stages` of a loop, which is the depth of its ring now."""
-    return code == HINT and message.startswith("num_stages=") and " is a hint " in message
-
-
-def _said_of_depth(comment: str) -> bool:
-    code = note_code(comment)
-    return code is not None and is_acted_on(code, comment.partition(code)[2].strip())
-
-
-__all__ = ["LoopWriter", "Spelling", "is_acted_on"]
+__all__ = ["LoopWriter", "Spelling"]

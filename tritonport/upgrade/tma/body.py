@@ -13,7 +13,7 @@ from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.async_copy.dots import called
-from tritonport.upgrade.async_copy.slices import names_of
+from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 
 _STAGING = frozenset({"dot_operand", "dot_operands"})

@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 import libcst as cst
 
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.slices import is_pure, names_of
+from tritonport.upgrade.slices import is_pure, names_of
 
 
 def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.FunctionDef:

@@ -104,7 +104,7 @@ def _entry(
     docstring = node.body.body[:1] if node.get_docstring() is not None else []
     body = node.body.with_changes(body=[*docstring, statement])
     entry = node.with_changes(body=body, leading_lines=blank)
-    return with_flags(entry, plan.kernel, entries, file.gl, file.triton, module, merge=True, constexpr=False)
+    return with_flags(entry, plan.kernel, entries, file.gl, file.triton, merge=True, constexpr=False)
 
 
 def _undefaulted(node: cst.FunctionDef) -> list[cst.Param]:

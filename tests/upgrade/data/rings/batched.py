@@ -1,0 +1,104 @@
+import torch
+import triton
+# tritonport: stage multibuffer for sm_90, Triton 3.8 to 3.9
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
+from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+def described(tensor, block_shape):
+    dtype = {torch.float16: gl.float16, torch.float32: gl.float32}[tensor.dtype]
+    layout = gl.NVMMASharedLayout.get_default_for(block_shape, dtype)
+    return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), block_shape, layout)
+
+
+@gluon.jit
+def store_rows(out_ptr, value, first, stride, rows):
+    layout: gl.constexpr = value.type.layout
+    row = first + gl.arange(0, value.shape[0], layout=gl.SliceLayout(1, layout))
+    col = gl.arange(0, value.shape[1], layout=gl.SliceLayout(0, layout))
+    gl.store(out_ptr + row[:, None] * stride + col[None, :], value, mask=(row < rows)[:, None])
+
+
+_given = torch.Generator()
+
+
+def operands(rows, cols):
+    """Quarters, the same ones in every run; a row at least, since a descriptor has no empty dimension."""
+    values = torch.randint(-8, 9, (max(rows, 1), max(cols, 16)), generator=_given.manual_seed(rows * 7 + cols))
+    return (values.float() / 4).half()
+
+
+@gluon.jit
+def load_tile(desc, coord, order: gl.constexpr, ready, tile, pred=True):
+    """Begins to copy the tile at these coordinates."""
+    mbarrier.expect(ready, desc.block_type.nbytes, pred=pred)
+    if order[0] == 3:
+        tma.async_load(desc, coord, ready, tile, pred=pred)
+    else:
+        tma.async_load(desc, [coord[0], coord[1], coord[3], coord[2]], ready, tile, pred=pred)
+
+
+def tile_bytes(descriptor):
+    """Shared memory for one tile of a descriptor and its barrier; none where a launch has no descriptor."""
+    if descriptor is None:
+        return 0
+    size = descriptor.base.element_size()
+    for extent in descriptor.block_shape:
+        size *= extent
+    return size + 8
+
+
+def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_memory=232448):
+    """Tiles in each ring: what the launch or its configuration says under `name`, else the number of stages, two at
+    least, but no more than fit shared memory beside the tiles that are copied `once`."""
+    if args.get(name) is not None:
+        return args[name]
+    depth = max(num_stages or args.get("num_stages", 3), 2)
+    taken = sum(tile_bytes(args.get(one)) for one in once)
+    each = sum(tile_bytes(args.get(one)) for one in descriptors)
+    return max(min(depth, (shared_memory - taken) // each), 1) if each else depth
+
+
+@triton.heuristics({"NUM_BUFFERS": lambda args: ring_depth_for(args, "NUM_BUFFERS", ["x_desc"], shared_memory=232448)})
+@gluon.jit
+def sum_kernel(x_desc, out_ptr, N, BLOCK: gl.constexpr, D: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [gl.num_warps(), 1], [1, 0])
+    acc = gl.zeros((BLOCK, D), dtype=gl.float32, layout=layout)
+    x_ring = gl.allocate_shared_memory(
+        x_desc.dtype,
+        [NUM_BUFFERS, x_desc.block_shape[0], x_desc.block_shape[1], x_desc.block_shape[2], x_desc.block_shape[3]],
+        x_desc.layout,
+    )
+    x_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.init(x_ready.index(i), count=1)
+    slot = 0
+    phase = 0
+    for i in gl.static_range(NUM_BUFFERS):
+        early_n = i * BLOCK
+        load_tile(
+            x_desc, [gl.program_id(0), 1, early_n, 0], [3, 2, 1, 0], x_ready.index(i), x_ring.index(i), early_n < N
+        )
+    for n in range(0, N, BLOCK):
+        mbarrier.wait(x_ready.index(slot), phase)
+        x = x_ring.index(slot).reshape([BLOCK, D])
+        acc = acc + x.load(layout).to(gl.float32) * (n + 1)
+        next_n = n + NUM_BUFFERS * BLOCK
+        more = next_n < N
+        load_tile(x_desc, [gl.program_id(0), 1, next_n, 0], [3, 2, 1, 0], x_ready.index(slot), x_ring.index(slot), more)
+        last = slot == NUM_BUFFERS - 1
+        phase = gl.where(last, phase ^ 1, phase)
+        slot = gl.where(last, 0, slot + 1)
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.invalidate(x_ready.index(i))
+    store_rows(out_ptr, acc, gl.program_id(0) * BLOCK, D, 2 * BLOCK)
+
+
+def launch(steps, **options):
+    x = operands(2 * 3, 16 * max(steps, 1) * 16).view(2, 3, 16 * max(steps, 1), 16)
+    out = torch.full((32, 16), float("nan"))
+    sum_kernel[(2,)](described(x, [1, 1, 16, 16]), out, 16 * steps, BLOCK=16, D=16, **options)
+    return out

@@ -1,0 +1,106 @@
+import torch
+import triton
+# tritonport: stage multibuffer for sm_90, Triton 3.8 to 3.9
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
+from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+def described(tensor, block_shape):
+    dtype = {torch.float16: gl.float16, torch.float32: gl.float32}[tensor.dtype]
+    layout = gl.NVMMASharedLayout.get_default_for(block_shape, dtype)
+    return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), block_shape, layout)
+
+
+@gluon.jit
+def store_rows(out_ptr, value, first, stride, rows):
+    layout: gl.constexpr = value.type.layout
+    row = first + gl.arange(0, value.shape[0], layout=gl.SliceLayout(1, layout))
+    col = gl.arange(0, value.shape[1], layout=gl.SliceLayout(0, layout))
+    gl.store(out_ptr + row[:, None] * stride + col[None, :], value, mask=(row < rows)[:, None])
+
+
+_given = torch.Generator()
+
+
+def operands(rows, cols):
+    """Quarters, the same ones in every run; a row at least, since a descriptor has no empty dimension."""
+    values = torch.randint(-8, 9, (max(rows, 1), max(cols, 16)), generator=_given.manual_seed(rows * 7 + cols))
+    return (values.float() / 4).half()
+
+
+def tile_bytes(descriptor):
+    """Shared memory for one tile of a descriptor and its barrier; none where a launch has no descriptor."""
+    if descriptor is None:
+        return 0
+    size = descriptor.base.element_size()
+    for extent in descriptor.block_shape:
+        size *= extent
+    return size + 8
+
+
+def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_memory=232448):
+    """Tiles in each ring: what the launch or its configuration says under `name`, else the number of stages, two at
+    least, but no more than fit shared memory beside the tiles that are copied `once`."""
+    if args.get(name) is not None:
+        return args[name]
+    depth = max(num_stages or args.get("num_stages", 3), 2)
+    taken = sum(tile_bytes(args.get(one)) for one in once)
+    each = sum(tile_bytes(args.get(one)) for one in descriptors)
+    return max(min(depth, (shared_memory - taken) // each), 1) if each else depth
+
+
+@triton.heuristics(
+    {"NUM_BUFFERS": lambda args: ring_depth_for(args, "NUM_BUFFERS", ["a_desc", "b_desc"], shared_memory=232448)}
+)
+@gluon.jit
+def persistent_kernel(a_desc, b_desc, out_ptr, M, K, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+    acc_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, 32, 16])
+    a_ring = gl.allocate_shared_memory(
+        a_desc.dtype, [NUM_BUFFERS, a_desc.block_shape[0], a_desc.block_shape[1]], a_desc.layout
+    )
+    a_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
+    b_ring = gl.allocate_shared_memory(
+        b_desc.dtype, [NUM_BUFFERS, b_desc.block_shape[0], b_desc.block_shape[1]], b_desc.layout
+    )
+    b_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.init(a_ready.index(i), count=1)
+        mbarrier.init(b_ready.index(i), count=1)
+    slot = 0
+    phase = 0
+    for tile in range(gl.program_id(0), gl.cdiv(M, 64), gl.num_programs(0)):
+        acc = gl.zeros((64, 32), dtype=gl.float32, layout=acc_layout)
+        stop = gl.cdiv(K, BLOCK_K)
+        for i in gl.static_range(NUM_BUFFERS):
+            place = (slot + i) % NUM_BUFFERS
+            mbarrier.expect(a_ready.index(place), a_desc.block_type.nbytes, pred=i < stop)
+            tma.async_load(a_desc, [tile * 64, i * BLOCK_K], a_ready.index(place), a_ring.index(place), pred=i < stop)
+            mbarrier.expect(b_ready.index(place), b_desc.block_type.nbytes, pred=i < stop)
+            tma.async_load(b_desc, [i * BLOCK_K, 0], b_ready.index(place), b_ring.index(place), pred=i < stop)
+        for k in range(stop):
+            mbarrier.wait(a_ready.index(slot), phase)
+            mbarrier.wait(b_ready.index(slot), phase)
+            acc = warpgroup_mma(a_ring.index(slot), b_ring.index(slot), acc)
+            next_k = k + NUM_BUFFERS
+            more = next_k < stop
+            mbarrier.expect(a_ready.index(slot), a_desc.block_type.nbytes, pred=more)
+            tma.async_load(a_desc, [tile * 64, next_k * BLOCK_K], a_ready.index(slot), a_ring.index(slot), pred=more)
+            mbarrier.expect(b_ready.index(slot), b_desc.block_type.nbytes, pred=more)
+            tma.async_load(b_desc, [next_k * BLOCK_K, 0], b_ready.index(slot), b_ring.index(slot), pred=more)
+            last = slot == NUM_BUFFERS - 1
+            phase = gl.where(last, phase ^ 1, phase)
+            slot = gl.where(last, 0, slot + 1)
+        store_rows(out_ptr, acc, tile * 64, 32, M)
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.invalidate(a_ready.index(i))
+        mbarrier.invalidate(b_ready.index(i))
+
+
+def launch(steps, **options):
+    a, b = operands(180, 32 * steps), operands(32 * steps, 32)
+    out = torch.full((180, 32), float("nan"))
+    persistent_kernel[(2,)](described(a, [64, 32]), described(b, [32, 32]), out, 180, 32 * steps, 32, **options)
+    return out

@@ -1,0 +1,164 @@
+"""How deep the rings of a function are: a parameter on the way from its launches, which each launch fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.convert.launch_flags import with_flags
+from tritonport.convert.names import Names
+from tritonport.convert.parameters import has_default, with_commas
+from tritonport.rules_data import load_targets
+from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.multibuffer.callers import argument_names, call_sites
+from tritonport.upgrade.multibuffer.plan import Ring
+
+HELPER = "ring_depth_for"
+
+
+@dataclass(frozen=True)
+class Depth:
+    """The rings of one function.
+
+    Attributes:
+        way: the functions from it up to its launches.
+        once: descriptors of tiles that it copies, but into no ring.
+    """
+
+    kernel: Kernel
+    rings: Sequence[Ring]
+    way: Sequence[Kernel]
+    once: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What the file calls Gluon's language, Triton, and the function that computes a depth."""
+
+    gl: str
+    triton: str
+    helper: str
+    target: str
+
+
+def depth_name(module: SourceModule, depths: Sequence[Depth]) -> str:
+    """A name for the parameter that no function on the way has for something else."""
+    nodes = [kernel.node for depth in depths for kernel in depth.way]
+    taken = {node.value for one in nodes for node in walk(one) if isinstance(node, cst.Name)}
+    return Names({*taken, *module.bindings.imported, *module.bindings.functions}).fresh("NUM_BUFFERS")
+
+
+def with_depths(module: SourceModule, depths: Sequence[Depth], name: str, spelling: Spelling) -> cst.Module:
+    """The file with the parameter on the way to each function, and what the launches fill in."""
+    changed: dict[cst.CSTNode, cst.CSTNode] = {}
+    way = list(dict.fromkeys(kernel for depth in depths for kernel in depth.way))
+    for kernel in way:
+        node = _passing_on(kernel, way, name)
+        if call_sites(module, kernel):
+            changed[kernel.node] = _with_parameter(node, name, spelling.gl)
+        else:
+            entries = {name: _entry(module, kernel, depths, name, spelling)}
+            changed[kernel.node] = with_flags(
+                node, kernel, entries, spelling.gl, spelling.triton, merge=True, default="None"
+            )
+    found: cst.Module = replaced(module.tree, changed)
+    return found
+
+
+def _entry(module: SourceModule, launched: Kernel, depths: Sequence[Depth], name: str, spelling: Spelling) -> str:
+    """What a launch fills in: the depth for all rings that it reaches."""
+    reached = [depth for depth in depths if launched in depth.way]
+    rings = [ring for depth in reached for ring in depth.rings]
+    descriptors = {
+        _code(step.given["tensor_desc"].value): ring.kernel
+        for ring in rings
+        for barrier in ring.loops[0].barriers
+        for step in barrier.loads
+    }
+    once = {one: depth.kernel for depth in reached for one in depth.once if one not in descriptors}
+    parts = ["args", f'"{name}"', _listed(_launched_names(module, launched, descriptors))]
+    if names := _launched_names(module, launched, once):
+        parts.append(f"once={_listed(names)}")
+    if stages := _stages(module, launched, rings):
+        parts.append(f"num_stages={stages}")
+    shared_memory = load_targets()[spelling.target].shared_memory
+    return f"{spelling.helper}({', '.join([*parts, f'shared_memory={shared_memory}'])})"
+
+
+def _launched_names(module: SourceModule, launched: Kernel, names: Mapping[str, Kernel]) -> list[str]:
+    """What a launch calls the descriptors of the functions that it reaches; not those made on the way."""
+    found = [
+        given
+        for name, kernel in names.items()
+        for above, given in argument_names(module, kernel, name)
+        if above is launched
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _stages(module: SourceModule, launched: Kernel, rings: Iterable[Ring]) -> str:
+    """The number of stages that the loops ask for; empty where they leave it to the launch."""
+    found: list[str] = []
+    for ring in rings:
+        for loop in ring.loops:
+            hint = loop.loop.stages
+            if isinstance(hint, cst.Integer):
+                found.append(hint.value)
+            elif isinstance(hint, cst.Name):
+                above = argument_names(module, ring.kernel, hint.value)
+                found += [f'args["{given}"]' for kernel, given in above if kernel is launched]
+    found = list(dict.fromkeys(found))
+    return found[0] if len(found) < 2 and found else f"max({', '.join(found)})" if found else ""
+
+
+def _passing_on(kernel: Kernel, way: Sequence[Kernel], name: str) -> cst.FunctionDef:
+    """A function whose calls of the others on the way pass the parameter on."""
+    callees = {one.name: len(one.parameters) for one in way if one is not kernel}
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+    for call in walk(kernel.node.body):
+        count = callees.get(dotted(call.func) or "") if isinstance(call, cst.Call) else None
+        if count is None:
+            continue
+        assert isinstance(call, cst.Call)
+        swaps[call] = _with_argument(call, name, count)
+    found: cst.FunctionDef = kernel.node.with_changes(body=replaced(kernel.node.body, swaps))
+    return found
+
+
+def _with_argument(call: cst.Call, name: str, count: int) -> cst.Call:
+    positional = len(call.args) == count and all(argument.keyword is None for argument in call.args)
+    added = cst.Arg(cst.Name(name))
+    if not positional:
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        added = added.with_changes(keyword=cst.Name(name), equal=equal)
+    if not call.args:
+        return call.with_changes(args=[added])
+    *others, last = call.args
+    # One argument to a line: the new one too.
+    between = others[-1].comma if others else cst.MaybeSentinel.DEFAULT
+    if not isinstance(between, cst.Comma):
+        between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return call.with_changes(args=[*others, last.with_changes(comma=between), added.with_changes(comma=last.comma)])
+
+
+def _with_parameter(node: cst.FunctionDef, name: str, gl: str) -> cst.FunctionDef:
+    original = node.params.params
+    default = cst.Name("None") if has_default(original) else None
+    added = cst.Param(cst.Name(name), cst.Annotation(cst.parse_expression(f"{gl}.constexpr")), default=default)
+    params = with_commas([*original, added], original)
+    return node.with_changes(params=node.params.with_changes(params=params))
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"[{quoted}]"
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node).strip()
+
+
+__all__ = ["HELPER", "Depth", "Spelling", "depth_name", "with_depths"]

@@ -1,0 +1,219 @@
+"""Where tiles and barriers begin and end: their allocations, and what initialises and invalidates the barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.walk import walk
+from tritonport.upgrade.multibuffer.copies import Step
+from tritonport.upgrade.multibuffer.operations import arguments, operation
+from tritonport.upgrade.multibuffer.places import Place, statement_of
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """A statement that allocates a tile or a barrier, and the expression of its shape; None: one barrier."""
+
+    place: Place
+    call: cst.Call
+    shape: cst.BaseExpression | None
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Where the tiles and barriers of a ring begin.
+
+    Attributes:
+        block: the block in which the barriers are initialised, once for all loops that use them.
+        first: the index of the first statement there that holds such a loop.
+        ranks: dimensions of each tile.
+        inits, invalidates: the statements, one per barrier; a barrier need not be invalidated.
+    """
+
+    block: cst.BaseSuite
+    first: int
+    last: int
+    tiles: Mapping[str, Allocation]
+    barriers: Mapping[str, Allocation]
+    ranks: Mapping[str, int]
+    inits: Mapping[str, Place]
+    invalidates: Mapping[str, Place]
+
+
+def home_of(
+    module: SourceModule,
+    kernel: Kernel,
+    places: Mapping[cst.CSTNode, Place],
+    loops: Sequence[cst.CSTNode],
+    barriers: Sequence[str],
+    tiles: Mapping[str, Step],
+) -> Home | str:
+    """Where the tiles and barriers of some loops begin, or why they cannot become rings."""
+    finder = _Finder(module, kernel, places, loops)
+    allocations: dict[str, Allocation] = {}
+    ranks: dict[str, int] = {}
+    for name in [*tiles, *barriers]:
+        allocation = finder.allocation(name)
+        if isinstance(allocation, str):
+            return allocation
+        allocations[name] = allocation
+    for name, step in tiles.items():
+        rank = _rank(allocations[name].shape, step)
+        if rank is None:
+            return f"the shape of {name} is not spelled, and its coordinates are no list"
+        ranks[name] = rank
+    inits: dict[str, Place] = {}
+    invalidates: dict[str, Place] = {}
+    for name in barriers:
+        found = finder.signals(name, "init")
+        if len(found) != 1:
+            return f"{name} is not initialised once"
+        inits[name] = found[0]
+        ended = finder.signals(name, "invalidate")
+        if len(ended) > 1:
+            return f"{name} is invalidated in several places"
+        if ended:
+            invalidates[name] = ended[0]
+    block = inits[barriers[0]].block
+    holders = [places[loop].within(block) for loop in loops]
+    if any(holder is None for holder in holders):
+        return f"{barriers[0]} is initialised in another block than the loop stands in"
+    first, last = (pick(holder.index for holder in holders if holder is not None) for pick in (min, max))
+    problem = _order_problem(block, first, last, places[loops[0]], allocations, inits, invalidates)
+    problem = problem or finder.other_use(
+        tiles, barriers, {place.statement for place in (*inits.values(), *invalidates.values())}
+    )
+    if problem is not None:
+        return problem
+    return Home(
+        block,
+        first,
+        last,
+        {name: allocations[name] for name in tiles},
+        {name: allocations[name] for name in barriers},
+        ranks,
+        inits,
+        invalidates,
+    )
+
+
+def _order_problem(
+    block: cst.BaseSuite,
+    first: int,
+    last: int,
+    loop: Place,
+    allocations: Mapping[str, Allocation],
+    inits: Mapping[str, Place],
+    invalidates: Mapping[str, Place],
+) -> str | None:
+    for name, place in inits.items():
+        if place.block is not block or place.index >= first:
+            return f"{name} is not initialised with the other barriers, before the loop"
+    for name, place in invalidates.items():
+        if place.block is not block or place.index <= last:
+            return f"{name} is not invalidated behind the loop, in the block in which it is initialised"
+    for name, allocation in allocations.items():
+        holder = loop.within(allocation.place.block)
+        if holder is None or allocation.place.index >= holder.index:
+            return f"{name} is not allocated before the loop, in a block around it"
+    return None
+
+
+class _Finder:
+    def __init__(
+        self,
+        module: SourceModule,
+        kernel: Kernel,
+        places: Mapping[cst.CSTNode, Place],
+        loops: Sequence[cst.CSTNode],
+    ) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.places = places
+        self.inside = {id(node) for loop in loops for node in walk(loop)}
+
+    def allocation(self, name: str) -> Allocation | str:
+        """The one statement that makes a tile or a barrier, alone."""
+        made = [place for place in self.places.values() if name in _assigned(place.statement)]
+        if len(made) != 1 or any(parameter.name == name for parameter in self.kernel.parameters):
+            return f"{name} is not allocated in one place of {self.kernel.name}"
+        line = made[0].statement
+        assert isinstance(line, cst.SimpleStatementLine)
+        small = line.body[0]
+        call = small.value if isinstance(small, cst.Assign) and len(line.body) == len(small.targets) == 1 else None
+        kind = operation(self.module, call) if call is not None else ""
+        if call is None or kind not in ("allocate", "allocate_mbarrier"):
+            return f"{name} is not made by allocate_shared_memory alone"
+        assert isinstance(call, cst.Call)
+        given = arguments(call, kind)
+        if kind == "allocate_mbarrier":
+            return Allocation(made[0], call, None) if not call.args else f"{name} is more than one barrier"
+        if given is None or given.keys() != {"element_ty", "shape", "layout"}:
+            return f"{name} is not allocated with a type, a shape and a layout"
+        return Allocation(made[0], call, given["shape"].value)
+
+    def signals(self, barrier: str, kind: str) -> list[Place]:
+        """The statements that initialise a barrier for one arrival, or invalidate it."""
+        found = []
+        for place in self.places.values():
+            line = place.statement
+            if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+                continue
+            small = line.body[0]
+            if not isinstance(small, cst.Expr) or operation(self.module, small.value) != kind:
+                continue
+            assert isinstance(small.value, cst.Call)
+            given = arguments(small.value, kind) or {}
+            said = given.get("mbarrier")
+            if said is None or not isinstance(said.value, cst.Name) or said.value.value != barrier:
+                continue
+            count = given.get("count")
+            if kind == "init" and (count is None or not _is_one(count.value)):
+                continue
+            found.append(place)
+        return found
+
+    def other_use(self, tiles: Mapping[str, Step], barriers: Sequence[str], known: set[cst.CSTNode]) -> str | None:
+        """A use of a tile or a barrier that is none of the loops' own."""
+        for node in walk(self.kernel.node.body):
+            if not isinstance(node, cst.Name) or id(node) in self.inside:
+                continue
+            if node.value not in tiles and node.value not in barriers:
+                continue
+            place = statement_of(node, self.places)
+            if place.statement in known or node.value in _assigned(place.statement):
+                continue
+            return f"{node.value} is used outside of the loop too"
+        return None
+
+
+def _assigned(statement: cst.CSTNode) -> list[str]:
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return []
+    found = []
+    for small in statement.body:
+        if isinstance(small, cst.Assign):
+            found += [node.value for one in small.targets for node in walk(one.target) if isinstance(node, cst.Name)]
+        elif isinstance(small, (cst.AugAssign, cst.AnnAssign)) and isinstance(small.target, cst.Name):
+            found.append(small.target.value)
+    return found
+
+
+def _is_one(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Integer) and node.value == "1"
+
+
+def _rank(shape: cst.BaseExpression | None, step: Step) -> int | None:
+    if isinstance(shape, (cst.List, cst.Tuple)):
+        return len(shape.elements)
+    coordinates = step.given["coord"].value
+    if isinstance(shape, (cst.Name, cst.Attribute)) and isinstance(coordinates, (cst.List, cst.Tuple)):
+        return len(coordinates.elements)
+    return None
+
+
+__all__ = ["Allocation", "Home", "home_of"]

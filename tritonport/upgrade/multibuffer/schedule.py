@@ -1,0 +1,45 @@
+"""Where in an iteration the copies of a later one begin, and the statements that they need run."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.upgrade.multibuffer.plan import RingLoop
+from tritonport.upgrade.slices import read_names
+
+
+def refill_places(loop: RingLoop) -> dict[int, int]:
+    """For each statement that runs ahead, by index, the statement of the body behind which it does.
+
+    A copy begins behind the last read of the tiles that its barrier announces. Statements that one of the others
+    depends on keep their order: a coordinate is not advanced before the copies that stand before that have read it.
+    """
+    own = {step.place: barrier.last for barrier in loop.barriers for step in barrier.copies}
+    begin = min(own.values())
+    defined = {place: set(assigned_names(cst.IndentedBlock([loop.body[place]]))) for place in loop.split.ahead}
+    read = {place: read_names(loop.body[place]) for place in loop.split.ahead}
+    found: dict[int, int] = {}
+    for place in loop.split.ahead:
+        before = [
+            found[other]
+            for other in found
+            if defined[other] & (read[place] | defined[place]) or read[other] & defined[place]
+        ]
+        found[place] = max([own.get(place, begin), *before])
+    return found
+
+
+def made_anew(loop: RingLoop) -> list[str]:
+    """The names that each iteration that runs ahead assigns before it reads them."""
+    copies = {step.place for barrier in loop.barriers for step in barrier.copies}
+    known: set[str] = set()
+    carried: set[str] = set()
+    for place in loop.split.ahead:
+        carried |= read_names(loop.body[place]) - known
+        if place not in copies:
+            known |= set(assigned_names(cst.IndentedBlock([loop.body[place]])))
+    return sorted(known - carried)
+
+
+__all__ = ["made_anew", "refill_places"]

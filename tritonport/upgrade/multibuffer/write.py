@@ -1,0 +1,316 @@
+"""Writing a ring: its allocation, the prologue, the steady state and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import libcst as cst
+
+from tritonport.convert.names import Names
+from tritonport.source.module import SourceModule, dotted
+from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.bounds import Bounds, said_of_depth
+from tritonport.upgrade.edit import renamed, spliced
+from tritonport.upgrade.multibuffer.copies import Step
+from tritonport.upgrade.multibuffer.home import Allocation
+from tritonport.upgrade.multibuffer.operations import arguments
+from tritonport.upgrade.multibuffer.plan import Barrier, Ring, RingLoop
+from tritonport.upgrade.multibuffer.schedule import made_anew, refill_places
+from tritonport.upgrade.multibuffer.writes import may_run_ahead
+from tritonport.upgrade.slices import names_of
+
+_TILE_ENDINGS = ("_tile", "_smem", "_buffer", "_buf")
+
+
+def written(ring: Ring, module: SourceModule, gl: str, depth: str, taken: Iterable[str]) -> cst.FunctionDef:
+    """The function of a ring with the ring in it.
+
+    Args:
+        gl: what the file calls the Gluon language.
+        depth: the parameter that says how many tiles a ring has.
+        taken: names that mean something in the file.
+    """
+    return _Writer(ring, module, gl, depth, taken).write()
+
+
+class _Writer:
+    def __init__(self, ring: Ring, module: SourceModule, gl: str, depth: str, taken: Iterable[str]) -> None:
+        self.ring = ring
+        self.source = module
+        self.module = module.tree
+        self.gl = gl
+        self.depth = depth
+        node = ring.kernel.node
+        self.names = Names({*names_of(node), *taken, depth})
+        self.counter = _counter(node, self.names)
+        self.slot = self.names.fresh("slot")
+        counter = ring.counter
+        self.phase = counter.names[0] if counter.names else self.names.fresh("phase")
+        self.rings = {tile: self.names.fresh(f"{_stem(tile)}_ring") for tile in ring.home.tiles}
+
+    def write(self) -> cst.FunctionDef:
+        swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]] = {}
+        self._allocations(swaps)
+        self._signals(swaps, self.ring.home.inits.values(), at_end=True)
+        self._signals(swaps, self.ring.home.invalidates.values(), at_end=False)
+        self._counters(swaps)
+        for loop in self.ring.loops:
+            swaps[loop.loop.node] = _LoopWriter(self, loop).write()
+        node = self.ring.kernel.node
+        return node.with_changes(body=spliced(node.body, swaps))
+
+    # -- before and behind the loops
+
+    def _allocations(self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]]) -> None:
+        home = self.ring.home
+        for tile, allocation in home.tiles.items():
+            swaps[allocation.place.statement] = [self._allocated(allocation, self.rings[tile], home.ranks[tile])]
+        for barrier, allocation in home.barriers.items():
+            swaps[allocation.place.statement] = [self._allocated(allocation, barrier, 1)]
+
+    def _allocated(self, allocation: Allocation, name: str, rank: int) -> cst.BaseStatement:
+        line = allocation.place.statement
+        assert isinstance(line, cst.SimpleStatementLine)
+        if allocation.shape is None:
+            call = allocation.call.with_changes(
+                args=[cst.Arg(cst.Name(self.depth), keyword=cst.Name("batch"), equal=_EQUAL)]
+            )
+        else:
+            extents = f"{self.depth}, {', '.join(self._extents(allocation.shape, rank))}"
+            call = replaced(allocation.call, {allocation.shape: cst.parse_expression(f"[{extents}]")})
+        small = cst.Assign([cst.AssignTarget(cst.Name(name))], call)
+        return line.with_changes(body=[small])
+
+    def _extents(self, shape: cst.BaseExpression, rank: int) -> list[str]:
+        if isinstance(shape, (cst.List, cst.Tuple)):
+            return [self.code(element.value) for element in shape.elements]
+        return [f"{self.code(shape)}[{dimension}]" for dimension in range(rank)]
+
+    def _signals(
+        self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]], places: Iterable[object], at_end: bool
+    ) -> None:
+        """The statements for one barrier each become one loop over the ring, where the last, or the first, stood."""
+        lines = sorted((place for place in places), key=lambda place: place.index)  # type: ignore[attr-defined]
+        if not lines:
+            return
+        body, leading = [], []
+        for place in lines:
+            line = place.statement  # type: ignore[attr-defined]
+            swaps[line] = []
+            leading += line.leading_lines
+            name = next(one for one in self.ring.home.barriers if one in _names(line))
+            body.append(self.indexed(line, {name: f"{name}.index({self.counter})"}).with_changes(leading_lines=[]))
+        chosen = lines[-1 if at_end else 0].statement  # type: ignore[attr-defined]
+        swaps[chosen] = [self.over_ring(body).with_changes(leading_lines=leading)]
+
+    def _counters(self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]]) -> None:
+        if not self.ring.counter.inits:
+            # No variable counts the phases that could become the ring's own.
+            last = max(self.ring.home.inits.values(), key=lambda place: place.index).statement
+            begun = (self.statement(f"{name} = 0") for name in (self.slot, self.phase))
+            swaps[last] = [*swaps[last], *begun]
+        for number, place in enumerate(self.ring.counter.inits):
+            line = place.statement
+            if number:
+                swaps[line] = []
+                continue
+            assert isinstance(line, cst.SimpleStatementLine)
+            first = self.statement(f"{self.slot} = 0").with_changes(leading_lines=line.leading_lines)
+            swaps[line] = [first, line.with_changes(leading_lines=[])]
+
+    # -- text
+
+    def over_ring(self, body: Sequence[cst.BaseStatement]) -> cst.For:
+        """A loop, unrolled, over the places of the ring."""
+        loop = self.statement(f"for {self.counter} in {self.gl}.static_range({self.depth}):\n    pass")
+        assert isinstance(loop, cst.For)
+        return loop.with_changes(body=cst.IndentedBlock(list(body)))
+
+    def indexed(self, node: cst.BaseStatement, names: Mapping[str, str]) -> cst.BaseStatement:
+        """A statement with tiles and barriers replaced by their place in the ring."""
+        return renamed(node, names)
+
+    def code(self, node: cst.CSTNode) -> str:
+        return self.module.code_for_node(node).strip()
+
+    def statement(self, text: str) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
+        return cst.parse_statement(text + "\n", self.module.config_for_parsing)
+
+
+class _LoopWriter:
+    """Writes one loop of a ring anew."""
+
+    def __init__(self, ring: _Writer, loop: RingLoop) -> None:
+        self.ring = ring
+        self.plan = loop
+        self.names = ring.names
+        self.index = loop.loop.target
+        self.next = self.names.fresh(f"next_{self.index}")
+        self.early = self.names.fresh(f"early_{self.index}")
+        self.ahead = {name: self.names.fresh(f"next_{name}") for name in loop.split.renamed}
+        # Names of their own in the prologue: what is known before a loop and assigned in it would be carried by it.
+        self.first = self.ahead | {name: self.names.fresh(f"early_{name}") for name in made_anew(loop)}
+        self.barriers = {step.place: one for one in loop.barriers for step in one.copies}
+
+    def write(self) -> list[cst.BaseStatement]:
+        """The statements in the place of the loop, the loop itself last."""
+        node = self.plan.loop.node
+        self.bounds = Bounds(self.plan.loop, self.plan.body, self.names, self.ring.module)
+        lines = [*self.bounds.lines, *(f"{self.ahead[name]} = {name}" for name in self.plan.split.carried)]
+        before: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = list(map(self.ring.statement, lines))
+        before.append(self._prologue())
+        kept = [line for line in node.leading_lines if line.comment is None or not said_of_depth(line.comment.value)]
+        before[0] = before[0].with_changes(leading_lines=kept)
+        return [*before, self._steady()]
+
+    def _prologue(self) -> cst.For:
+        counter, body = self.ring.counter, list[cst.BaseStatement]()
+        slot, index = counter, counter
+        if self.plan in self.ring.ring.carried:
+            # Other iterations may have left off anywhere in the ring.
+            slot = self.names.fresh("place")
+            body.append(self.ring.statement(f"{slot} = ({self.ring.slot} + {counter}) % {self.ring.depth}"))
+        first = self.bounds.index_of(counter)
+        if first != counter or self._needs_tensor():
+            index = self.early
+            made = first if not self._needs_tensor() else f"{self.ring.gl}.to_tensor({first})"
+            body.append(self.ring.statement(f"{index} = {made}"))
+        more = f"{index} {self._before} {self.bounds.stop}"
+        for place in self.plan.split.ahead:
+            body += self._ahead(place, index, slot, more, bare=True)
+        return self.ring.over_ring(body)
+
+    def _needs_tensor(self) -> bool:
+        """Whether what runs ahead asks the index for more than arithmetic, which a number in an unrolled loop lacks."""
+        return any(
+            isinstance(node, cst.Attribute) and self.index in _names(node.value)
+            for place in self.plan.split.ahead
+            for node in walk(self.plan.body[place])
+        )
+
+    def _steady(self) -> cst.BaseStatement:
+        use, split = self.ring, self.plan.split
+        toggles = set(use.ring.counter.toggles)
+        more = self.names.fresh("more")
+        refills = refill_places(self.plan)
+        begin = min(refills.values())
+        body: list[cst.BaseStatement] = []
+        for place, line in enumerate(self.plan.body):
+            if place in split.stays and line not in toggles:
+                body.append(self._staying(place, line))
+            if place == begin:
+                body += [
+                    use.statement(f"{self.next} = {self.bounds.after(self.index, use.depth)}"),
+                    use.statement(f"{more} = {self.next} {self._before} {self.bounds.stop}"),
+                ]
+            for earlier in (one for one in split.ahead if refills[one] == place):
+                body += self._ahead(earlier, self.next, use.slot, more, bare=False)
+        body += self._advance()
+        node = self.plan.loop.node
+        block = node.body
+        assert isinstance(block, cst.IndentedBlock)
+        return node.with_changes(iter=self.bounds.iterator(), body=block.with_changes(body=body), leading_lines=[])
+
+    @property
+    def _before(self) -> str:
+        return "<" if self.plan.upward else ">"
+
+    def _advance(self) -> list[cst.BaseStatement]:
+        # A counter takes fewer registers than the remainder of the index.
+        use, last = self.ring, self.names.fresh("last")
+        return [
+            use.statement(f"{last} = {use.slot} == {use.depth} - 1"),
+            use.statement(f"{use.phase} = {use.gl}.where({last}, {use.phase} ^ 1, {use.phase})"),
+            use.statement(f"{use.slot} = {use.gl}.where({last}, 0, {use.slot} + 1)"),
+        ]
+
+    def _staying(self, place: int, line: cst.BaseStatement) -> cst.BaseStatement:
+        use = self.ring
+        tiles = {tile: f"{ring}.index({use.slot})" for tile, ring in use.rings.items()}
+        for one in self.plan.barriers:
+            if one.wait.place == place:
+                phase = one.wait.given["phase"].value
+                line = replaced(line, {phase: cst.Name(use.phase)})
+                return use.indexed(line, {one.name: f"{one.name}.index({use.slot})"})
+        return use.indexed(line, tiles)
+
+    def _ahead(self, place: int, index: str, slot: str, more: str, bare: bool) -> list[cst.BaseStatement]:
+        """A statement that runs ahead, for the iteration `index`; `bare`: in the prologue, without comments."""
+        line = self.plan.body[place]
+        barrier = self.barriers.get(place)
+        names = {**(self.first if bare else self.ahead), self.index: index}
+        if bare or place in self.plan.split.stays:
+            line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
+        if barrier is None:
+            return [renamed(self._masked(line, more), names)]
+        step = next(one for one in barrier.copies if one.place == place)
+        assert isinstance(line, cst.SimpleStatementLine)
+        call = self._copy(step, barrier, names, slot, more)
+        return [line.with_changes(body=[cst.Expr(call)])]
+
+    def _copy(self, step: Step, barrier: Barrier, names: Mapping[str, str], slot: str, more: str) -> cst.Call:
+        use = self.ring
+        places = {barrier.name: f"{barrier.name}.index({slot})"}
+        if step.tile:
+            places[step.tile] = f"{use.rings[step.tile]}.index({slot})"
+        call = renamed(step.call, {**names, **places})
+        pred = cst.parse_expression(more)
+        if "pred" in step.given:
+            number = step.call.args.index(step.given["pred"])
+            args = [one.with_changes(value=pred) if at == number else one for at, one in enumerate(call.args)]
+            return call.with_changes(args=args)
+        positional = step.pred_follows and all(argument.keyword is None for argument in call.args)
+        added = cst.Arg(pred) if positional else cst.Arg(pred, keyword=cst.Name(step.pred), equal=_EQUAL)
+        last = call.args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        return call.with_changes(args=[*call.args[:-1], last, added])
+
+    def _masked(self, line: cst.BaseStatement, more: str) -> cst.BaseStatement:
+        """A statement whose loads from memory read nothing beyond the last iteration."""
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for node in walk(line):
+            if not may_run_ahead(self.ring.source, node):
+                continue
+            assert isinstance(node, cst.Call)
+            given = arguments(node, "global_load") or {}
+            text = {name: self.ring.code(argument.value) for name, argument in given.items()}
+            mask = f"({text['mask']}) & ({more})" if "mask" in text else more
+            rest = [f"{name}={value}" for name, value in text.items() if name not in ("pointer", "mask", "other")]
+            parts = [text["pointer"], f"mask={mask}", f"other={text.get('other', '0')}", *rest]
+            swaps[node] = cst.parse_expression(f"{self.ring.code(node.func)}({', '.join(parts)})")
+        found: cst.BaseStatement = replaced(line, swaps)
+        return found
+
+
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def _counter(node: cst.FunctionDef, names: Names) -> str:
+    """A name for the place in the ring that unrolled loops count: one that the function has for nothing else."""
+    for name in ("i", "j", "n"):
+        counted = [one for one in walk(node.body) if isinstance(one, cst.For) and _counts_places(one, name)]
+        inside = {id(item) for one in counted for item in walk(one)}
+        others = [item for item in walk(node) if isinstance(item, cst.Name) and item.value == name]
+        if all(id(item) in inside for item in others):
+            names.taken.add(name)
+            return name
+    return names.fresh("i")
+
+
+def _counts_places(loop: cst.For, name: str) -> bool:
+    call = loop.iter
+    unrolled = isinstance(call, cst.Call) and (dotted(call.func) or "").split(".")[-1] == "static_range"
+    return unrolled and isinstance(loop.target, cst.Name) and loop.target.value == name
+
+
+def _stem(tile: str) -> str:
+    for ending in _TILE_ENDINGS:
+        if tile.endswith(ending) and tile != ending:
+            return tile.removesuffix(ending)
+    return tile
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {item.value for item in walk(node) if isinstance(item, cst.Name)}
+
+
+__all__ = ["written"]

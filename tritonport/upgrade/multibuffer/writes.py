@@ -1,0 +1,222 @@
+"""What the iterations of a loop write to memory: a tile that is copied ahead must not be what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.walk import walk
+from tritonport.upgrade.multibuffer.callers import described, same_tensor
+from tritonport.upgrade.multibuffer.operations import arguments, bound, gluon_name, operation
+from tritonport.upgrade.slices import names_of
+
+_BULK = (
+    "tma.async_store",
+    "tma.async_copy_shared_to_global",
+    "tma.async_scatter",
+    "tma.async_atomic",
+    "tma.async_reduce",
+)
+
+_EFFECTS = (
+    "load",
+    "store",
+    "atomic",
+    "tma.",
+    "mbarrier.",
+    "async_copy.",
+    "allocate",
+    "device_",
+    "barrier",
+    "inline_asm",
+)
+
+
+def writes_anything(module: SourceModule, loop: cst.CSTNode) -> bool:
+    """Whether a loop, or a function that it calls, writes to global memory."""
+    return any(_writer(module, node) for node in walk(loop)) or _writing_function(module, loop) is not None
+
+
+def conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, descriptors: Iterable[str]) -> str | None:
+    """Why a loop may write to what these descriptors describe; None where it does not."""
+    wanted = set(descriptors)
+    for node in walk(loop):
+        kind = _writer(module, node)
+        path = dotted(node.func) if isinstance(node, cst.Call) else None
+        if kind == "atomic" or (path is not None and "atomic" in _kinds(module, path, set())):
+            return f"its loop holds `{path}`, an atomic operation that other programs may wait for"
+        if kind == "bulk":
+            assert isinstance(node, cst.Call)
+            problem = _bulk_problem(module, kernel, node, wanted)
+            if problem is not None:
+                return problem
+    reached = _written_from(module, kernel, loop, ())
+    if reached is not None and not reached:
+        return _bulk_conflict(module, kernel, loop, wanted)
+    for name in sorted(wanted):
+        tensor = described(module, kernel, name)
+        if tensor is None:
+            return f"its loop writes through a pointer, and nothing says what {name} describes"
+        if reached is None or tensor & reached:
+            return f"its loop writes to {min(tensor & (reached or set()), default='memory that may be the same')}"
+    return _bulk_conflict(module, kernel, loop, wanted)
+
+
+def _bulk_conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, wanted: set[str]) -> str | None:
+    """A function of the file that writes through one of its descriptors, called with what describes the same."""
+    for node in walk(loop):
+        path = dotted(node.func) if isinstance(node, cst.Call) else None
+        if path is None or "bulk" not in _kinds(module, path, set()):
+            continue
+        assert isinstance(node, cst.Call)
+        problem = _bulk_problem(module, kernel, node, wanted)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _bulk_problem(module: SourceModule, kernel: Kernel, call: cst.Call, wanted: set[str]) -> str | None:
+    """What a call that stores through a descriptor writes to, if its loop reads that."""
+    names = sorted({_code(argument.value) for argument in call.args})
+    pairs = ((name, read) for name in names for read in sorted(wanted))
+    same = next((name for name, read in pairs if same_tensor(module, kernel, name, read)), None)
+    return f"its loop writes to {same}" if same is not None else None
+
+
+def _written_from(
+    module: SourceModule, kernel: Kernel, body: cst.CSTNode, calls: tuple[Kernel, ...]
+) -> set[str] | None:
+    """The arguments from which a part of a function, with those that it calls, computes the pointers that it writes
+    to; None where that cannot be followed."""
+    functions = {one.name: one for one in module.kernels if not one.scope}
+    found: set[str] = set()
+    for node in walk(body):
+        if not isinstance(node, cst.Call):
+            continue
+        targets: list[cst.BaseExpression] = []
+        path = dotted(node.func) or ""
+        if _writer(module, node) == "store":
+            targets = [argument.value for argument in node.args[:1]]
+        elif path in functions:
+            inner = functions[path]
+            if inner in calls:
+                return None
+            deeper = _written_from(module, inner, inner.node.body, (*calls, inner))
+            given = bound(node, tuple(parameter.name for parameter in inner.parameters))
+            if deeper is None or (deeper and given is None):
+                return None
+            targets = [given[name].value for name in deeper if given and name in given]
+        elif _kinds(module, path, set()):
+            return None
+        for target in targets:
+            reached = _arguments_of(kernel, target)
+            if reached is None:
+                return None
+            found |= reached
+    return found
+
+
+def _writer(module: SourceModule, node: cst.CSTNode) -> str:
+    """ "store", "atomic" or "bulk" for a call that writes to global memory; empty for any other node."""
+    name = gluon_name(module, node)
+    if not name:
+        return ""
+    if any(part in name for part in _BULK):
+        return "bulk"
+    last = name.split(".")[-1]
+    if last.startswith("atomic_"):
+        return "atomic"
+    return "store" if last in ("store", "buffer_store") else ""
+
+
+def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
+    """How a function of the file, with those that it calls, writes to memory; of other files nothing is known."""
+    functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
+    if path not in functions:
+        foreign = any(one.kind == "kernel" and one.module is not module for one in module.lookup(path))
+        return {"unknown"} if foreign else set()
+    if path in seen:
+        return set()
+    seen.add(path)
+    found: set[str] = set()
+    for node in walk(functions[path].node.body):
+        kind = _writer(module, node)
+        if kind:
+            found.add(kind)
+        inner = dotted(node.func) if isinstance(node, cst.Call) else None
+        if inner is not None:
+            found |= _kinds(module, inner, seen)
+    return found
+
+
+def function_with_effects(module: SourceModule, node: cst.CSTNode) -> str | None:
+    """A function of the file that a statement calls and that, with those that it calls, does more than compute."""
+    functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
+    seen: set[str] = set()
+
+    def acts(path: str) -> bool:
+        if path in seen:
+            return False
+        seen.add(path)
+        for call in walk(functions[path].node.body):
+            name, inner = gluon_name(module, call), dotted(call.func) if isinstance(call, cst.Call) else None
+            if any(part in name for part in _EFFECTS) or (inner in functions and acts(inner)):
+                return True
+        return False
+
+    calls = (dotted(call.func) for call in walk(node) if isinstance(call, cst.Call))
+    return next((path for path in calls if path in functions and acts(path)), None)
+
+
+def _writing_function(module: SourceModule, loop: cst.CSTNode) -> str | None:
+    for node in walk(loop):
+        path = dotted(node.func) if isinstance(node, cst.Call) else None
+        if path is not None and _kinds(module, path, set()):
+            return path
+    return None
+
+
+def _arguments_of(kernel: Kernel, pointer: cst.BaseExpression) -> set[str] | None:
+    """The arguments that a pointer is computed from; None where a number from memory becomes a pointer."""
+    assigned: dict[str, list[cst.BaseSmallStatement]] = {}
+    for node in walk(kernel.node.body):
+        if isinstance(node, cst.BaseSmallStatement):
+            for name in assigned_names(cst.SimpleStatementLine([node])):
+                assigned.setdefault(name, []).append(node)
+    if _makes_pointer(pointer):
+        return None
+    wanted, found = sorted(names_of(pointer)), set()
+    while wanted:
+        name = wanted.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for small in assigned.get(name, ()):
+            value = getattr(small, "value", None)
+            if not isinstance(value, cst.BaseExpression) or _makes_pointer(value):
+                return None
+            wanted += names_of(value)
+    return found & {parameter.name for parameter in kernel.parameters}
+
+
+def _makes_pointer(node: cst.CSTNode) -> bool:
+    return any(isinstance(one, cst.Attribute) and one.attr.value == "pointer_type" for one in walk(node))
+
+
+def may_run_ahead(module: SourceModule, node: cst.CSTNode) -> bool:
+    """Whether a call is a plain load from memory whose mask can be narrowed."""
+    if operation(module, node) != "global_load":
+        return False
+    assert isinstance(node, cst.Call)
+    given = arguments(node, "global_load")
+    return given is not None and "pointer" in given and "volatile" not in given
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node).strip()
+
+
+__all__ = ["conflict", "may_run_ahead", "writes_anything"]
