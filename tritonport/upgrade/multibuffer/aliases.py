@@ -72,12 +72,20 @@ class _Reader:
         names: what stands for which tiles now.
         returned: the tiles that the value of a function may stand for.
         calls: the functions of the file that are being read.
+        known: what functions return for the tiles that their arguments stand for.
     """
 
-    def __init__(self, module: SourceModule, names: Mapping[str, set[str]], calls: tuple[Kernel, ...] = ()) -> None:
+    def __init__(
+        self,
+        module: SourceModule,
+        names: Mapping[str, set[str]],
+        calls: tuple[Kernel, ...] = (),
+        known: dict[tuple[Kernel, frozenset[tuple[str, frozenset[str]]]], set[str]] | None = None,
+    ) -> None:
         self.module = module
         self.names = dict(names)
         self.calls = calls
+        self.known = known if known is not None else {}
         self.returned: set[str] = set()
         self.functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
 
@@ -177,9 +185,12 @@ class _Reader:
             if arguments is None
             else {name: self._tiles(argument.value) for name, argument in arguments.items()}
         )
-        inner = _Reader(self.module, names, (*self.calls, kernel))
-        inner.run(kernel.node.body)
-        return inner.returned
+        key = (kernel, frozenset((name, frozenset(tiles)) for name, tiles in names.items() if tiles))
+        if key not in self.known:
+            inner = _Reader(self.module, names, (*self.calls, kernel), self.known)
+            inner.run(kernel.node.body)
+            self.known[key] = inner.returned
+        return self.known[key]
 
 
 def _is_async(call: cst.Call) -> bool:
