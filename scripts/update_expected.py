@@ -51,13 +51,15 @@ def update(path: Path) -> bool:
 
 def upgrade(path: Path, literal: str) -> None:
     """Write one fixture's expected/STAGE.py of each stage that changes its literal port."""
+    known = {literal}
     for stage in STAGES:
         options = ConvertOptions(triton=TRITON, stage=stage)
         text = upgrade_text(literal, path=str(path.relative_to(ROOT)), options=options).text
         target = path.parent / "expected" / f"{stage}.py"
-        if text != literal and (not target.is_file() or target.read_text(encoding="utf-8") != text):
+        if text not in known and (not target.is_file() or target.read_text(encoding="utf-8") != text):
             target.write_text(text, encoding="utf-8")
             print(target.relative_to(ROOT))
+        known.add(text)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ def test_the_stage_writes_the_expected_file(path: Path, stage: str) -> None:
     literal = path.read_text(encoding="utf-8")
     text = upgrade_text(literal, path="kernel.py", options=ConvertOptions(triton="3.9", stage=stage)).text
     golden = path.with_name(f"{stage}.py")
+    before = path.with_name("tma.py")
+    if not golden.is_file() and stage == "multibuffer" and before.is_file():
+        golden = before  # no loop copies its tiles: what the stage before writes
     expected = golden.read_text(encoding="utf-8") if golden.is_file() else literal
     hint = f"run `python scripts/update_expected.py {path.parents[1].name}` and read what changed"
     assert text == expected, hint
