@@ -14,7 +14,7 @@ from tritonport.convert.names import Names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.async_copy.dots import called
-from tritonport.upgrade.async_copy.slices import names_of
+from tritonport.upgrade.slices import names_of
 
 OPERAND = "tma_operand"
 
