@@ -60,7 +60,7 @@ def split(
     ahead = _closure(set().union(*(names_of(part) for parts in loads.values() for part in parts)), defined, read, loads)
     for place in ahead:
         if place not in loads:
-            _check_pure(body[place], may_load)
+            check_pure(body[place], may_load)
     if any(index in names for names in defined):
         raise NotSplit(f"the loop assigns its own index {index}")
     rest = [place for place in range(len(body)) if place not in ahead]
@@ -115,7 +115,10 @@ def _closure(
     return sorted(found)
 
 
-def _check_pure(statement: cst.BaseStatement, may_load: Callable[[cst.CSTNode], bool]) -> None:
+def check_pure(
+    statement: cst.BaseStatement, may_load: Callable[[cst.CSTNode], bool] = lambda node: False
+) -> None:
+    """Raises NotSplit for a statement that does more than compute a number; may_load: loads that are no access."""
     code = cst.Module([]).code_for_node(statement).strip().splitlines()[0]
     if not isinstance(statement, cst.SimpleStatementLine):
         raise NotSplit(f"where it is copied from depends on a branch or an inner loop: `{code}`")
@@ -143,4 +146,4 @@ def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]
     return False
 
 
-__all__ = ["NotSplit", "Split", "is_pure", "names_of", "read_names", "split"]
+__all__ = ["NotSplit", "Split", "check_pure", "is_pure", "names_of", "read_names", "split"]

@@ -1,0 +1,130 @@
+"""Statements of a loop as a function of their own, so that a first iteration before the loop does not repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.source.walk import walk
+from tritonport.upgrade.file_edit import alias
+from tritonport.upgrade.mma.rings import LoopText
+from tritonport.upgrade.mma.spelling import code, names_assigned
+from tritonport.upgrade.slices import reads_of
+
+LONGEST_REPEATED = 4
+"""Statements that are written twice rather than as a function."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A function, and the statement that calls it."""
+
+    function: cst.FunctionDef
+    call: cst.BaseStatement
+
+
+def extracted(loop: LoopText, places: Sequence[int], name: str, module: cst.Module) -> Extracted | None:
+    """The statements of the loop at `places` as a function; None where they are few, or give nothing."""
+    lines = [loop.body[place] for place in places]
+    if len(lines) <= LONGEST_REPEATED:
+        return None
+    results = _results(loop, places)
+    if not results:
+        return None
+    constants = _constants(loop)
+    gl = _annotation(loop)
+    given = _parameters(loop, places)
+    parameters = ", ".join(f"{one}: {gl}" if one in constants else one for one in given)
+    returned = ", ".join(results)
+    kernel = loop.function.name.value
+    gluon = _decorator(loop)
+    head = cst.parse_statement(
+        f'@{gluon}\ndef {name}({parameters}):\n    """What an iteration of {kernel} computes between its dots."""\n'
+        f"    return {returned}\n",
+        module.config_for_parsing,
+    )
+    assert isinstance(head, cst.FunctionDef) and isinstance(head.body, cst.IndentedBlock)
+    docstring, answer = head.body.body
+    function = head.with_changes(
+        body=head.body.with_changes(body=[docstring, *lines, answer]),
+        leading_lines=[cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)],
+    )
+    call = cst.parse_statement(f"{returned} = {name}({', '.join(given)})\n", module.config_for_parsing)
+    assert isinstance(call, cst.SimpleStatementLine)
+    return Extracted(function, call)
+
+
+def _results(loop: LoopText, places: Sequence[int]) -> list[str]:
+    """What the statements assign and others read, in the order of the assignments."""
+    inside = {id(node) for place in places for node in walk(loop.body[place])}
+    small = [node for node in walk(loop.function.body) if isinstance(node, cst.BaseSmallStatement)]
+    tests = [node.test for node in walk(loop.function.body) if isinstance(node, (cst.If, cst.While))]
+    iterated = [node.iter for node in walk(loop.function.body) if isinstance(node, cst.For)]
+    read = set().union(*(reads_of(node) for node in [*small, *tests, *iterated] if id(node) not in inside), set())
+    # What the next iteration begins with.
+    read |= _exposed([loop.body[place] for place in places]) - _made(loop.body[: places[0]])
+    made = [name for place in places for name in sorted(names_assigned(loop.body[place]))]
+    return [name for name in dict.fromkeys(made) if name in read]
+
+
+def _parameters(loop: LoopText, places: Sequence[int]) -> list[str]:
+    """The variables that the statements read and do not make, in the order in which they read them."""
+    lines = [loop.body[place] for place in places]
+    exposed = _exposed(lines)
+    known = _known_before(loop, places[0])
+    order = [node.value for line in lines for node in walk(line) if isinstance(node, cst.Name)]
+    return [name for name in dict.fromkeys(order) if name in exposed and name in known]
+
+
+def _exposed(lines: Sequence[cst.BaseStatement]) -> set[str]:
+    """Variables that are read before a statement outside of branches assigns them."""
+    found: set[str] = set()
+    made: set[str] = set()
+    for line in lines:
+        found |= reads_of(line) - made
+        made |= _made([line])
+    return found
+
+
+def _made(lines: Sequence[cst.BaseStatement]) -> set[str]:
+    """The variables that statements assign whatever happens."""
+    plain = (line for line in lines if isinstance(line, cst.SimpleStatementLine))
+    return set().union(*(names_assigned(line) for line in plain), set())
+
+
+def _known_before(loop: LoopText, first: int) -> set[str]:
+    """The variables of the function that have a value when a statement of the loop begins."""
+    parameters = {one.name.value for one in loop.function.params.params}
+    parameters |= {one.name.value for one in loop.function.params.kwonly_params}
+    inside = {id(node) for node in walk(loop.node)}
+    outside = (node for node in walk(loop.function.body) if id(node) not in inside)
+    lines = [node for node in outside if isinstance(node, cst.SimpleStatementLine)]
+    targets = {
+        node.target.value
+        for node in walk(loop.function.body)
+        if isinstance(node, cst.For) and isinstance(node.target, cst.Name)
+    }
+    before = set().union(*(names_assigned(line) for line in [*lines, *loop.body[:first]]), set())
+    return parameters | targets | before
+
+
+def _constants(loop: LoopText) -> set[str]:
+    """The parameters and variables of the function that are known at compile time."""
+    module = loop.reader.module
+    annotated = [(one.name.value, one.annotation) for one in loop.function.params.params]
+    lines = (node for node in walk(loop.function.body) if isinstance(node, cst.AnnAssign))
+    assigned = [(code(node.target), node.annotation) for node in lines]
+    return {name for name, said in [*annotated, *assigned] if said is not None and module.is_constexpr(said.annotation)}
+
+
+def _annotation(loop: LoopText) -> str:
+    return f"{alias(loop.reader.module, 'triton.experimental.gluon.language', 'gl')}.constexpr"
+
+
+def _decorator(loop: LoopText) -> str:
+    return f"{alias(loop.reader.module, 'triton.experimental.gluon', 'gluon')}.jit"
+
+
+__all__ = ["Extracted", "extracted"]

@@ -1,0 +1,70 @@
+"""Writing a loop that only adds up: its dot is started, and the one of the iteration before awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from tritonport.convert.names import Names
+from tritonport.upgrade.mma.plan import KeptUnderWay
+from tritonport.upgrade.mma.refills import RefillWriter, shorter_wait
+from tritonport.upgrade.mma.spelling import Dot, awaited_text, started_call
+
+Written = dict[cst.CSTNode, list[cst.BaseStatement]]
+
+
+def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: Names, module: cst.Module) -> Written:
+    """What stands in the place of the loop, and of the loops before it that fill its rings."""
+    loop, delay = plan.loop, plan.delay
+    refills = RefillWriter(delay, names, module) if delay is not None else None
+    dots = {dot.place: dot for dot in plan.dots}
+    body: list[cst.BaseStatement] = []
+    for place, statement in enumerate(loop.body):
+        written = refills.lines(place) if refills is not None else None
+        if place in dots:
+            body += _started(dots[place], statement, helpers, module, freed=refills is not None)
+        elif place in plan.waits:
+            assert delay is not None
+            body.append(shorter_wait(statement, delay.depth))
+        else:
+            body += [statement] if written is None else written
+    block = loop.node.body
+    assert isinstance(block, cst.IndentedBlock)
+    around = loop.node.with_changes(body=block.with_changes(body=body))
+    sums = list({dot.target: dot for dot in plan.dots}.values())
+    after = [_statement(f"{dot.target} = {awaited_text(dot, 0, helpers)}", module) for dot in sums]
+    before = [refills.statement(refills.first())] if refills is not None else []
+    found: Written = {loop.node: [*before, around, *after]}
+    if delay is not None:
+        for place, prologue in enumerate(delay.prologues):
+            found[prologue.node] = [prologue.shorter(module)]
+            if place == 0 and not delay.depth.isdigit():
+                found[prologue.node].insert(0, depth_check(delay.depth, gl, module))
+    return found
+
+
+def depth_check(depth: str, gl: str, module: cst.Module) -> cst.BaseStatement:
+    """That the ring has a place which the dot under way does not read."""
+    return _statement(f'{gl}.static_assert({depth} > 1, "the dot under way still reads one place of the ring")', module)
+
+
+def _started(
+    dot: Dot, statement: cst.BaseStatement, helpers: Mapping[str, str], module: cst.Module, freed: bool
+) -> list[cst.BaseStatement]:
+    assert isinstance(statement, cst.SimpleStatementLine)
+    small = statement.body[0]
+    assert isinstance(small, cst.Assign)
+    started = statement.with_changes(body=[small.with_changes(value=started_call(dot, helpers))])
+    said = "# This one stays under way. That of the iteration before is done"
+    said += ", and its place in the ring free.\n" if freed else ".\n"
+    return [started, _statement(f"{said}{dot.target} = {awaited_text(dot, 1, helpers)}", module)]
+
+
+def _statement(text: str, module: cst.Module) -> cst.BaseStatement:
+    found = cst.parse_statement(text + "\n", module.config_for_parsing)
+    assert isinstance(found, cst.BaseStatement)
+    return found
+
+
+__all__ = ["Written", "depth_check", "write_kept"]

@@ -1,0 +1,164 @@
+"""The stage on one file of Gluon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.convert import Conversion, ConvertOptions
+from tritonport.convert.long_lines import break_long_lines
+from tritonport.convert.names import Names
+from tritonport.convert.snippets import available
+from tritonport.report import Diagnostic
+from tritonport.rules_data import TRITON_VERSIONS
+from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.project import shared_project
+from tritonport.source.walk import walk
+from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
+from tritonport.upgrade.mma.depth import deeper
+from tritonport.upgrade.mma.kept import Written, write_kept
+from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, dots_of, is_started, plan_loop
+from tritonport.upgrade.mma.rings import LoopText, Refusal
+from tritonport.upgrade.mma.rotate import RotatedWriter
+from tritonport.upgrade.mma.spelling import FileReader, one_line
+
+STAYS = "TP501"
+HELPERS = ("dot_awaited", "dot_added_started", "dot_new_started", "dot_started")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A loop with dots, and what the stage does with it: a plan, or the reason why its dots stay synchronous."""
+
+    kernel: Kernel
+    loop: LoopText
+    dots: tuple[cst.Call, ...]
+    plan: Plan | None
+    reason: str = ""
+
+
+def upgrade_gluon(before: Conversion, *, path: str, options: ConvertOptions) -> Conversion:
+    """The file that an earlier stage gave, with dots left under way where that is proved to be right.
+
+    For sm_90. Other dots stay as they are, each with a diagnostic (TP501) at its line in `before.text`.
+    """
+    module = SourceModule(before.text, path, shared_project())
+    found = [
+        one
+        for kernel in module.kernels
+        if kernel.language == "gluon" and (options.kernels is None or kernel.name in options.kernels)
+        for one in loops_of(module, kernel, options)
+    ]
+    said = [_diagnostic(module, one, call) for one in found if one.plan is None for call in one.dots]
+    diagnostics = tuple(sorted({*before.diagnostics, *said}, key=lambda one: one.sort_key))
+    planned = [one for one in found if one.plan is not None]
+    if not planned:
+        return Conversion(before.text, before.kernels, diagnostics, before.followed)
+    text = _written(module, planned, options)
+    broken = break_long_lines(text, before.text, str(module.tree.default_indent))
+    return Conversion(broken, before.kernels, diagnostics, before.followed)
+
+
+def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> Iterator[Found]:
+    """The loops of a function that have dots of their own, but for those that start them already."""
+    reader = FileReader(module, options.target, options.triton)
+    for block in walk(kernel.node.body):
+        if not isinstance(block, cst.IndentedBlock):
+            continue
+        lines = tuple(block.body)
+        for place, statement in enumerate(lines):
+            if not isinstance(statement, cst.For) or not isinstance(statement.body, cst.IndentedBlock):
+                continue
+            loop = LoopText(kernel.node, lines, place, statement, reader)
+            dots = tuple(dots_of(loop))
+            if not dots or is_started(loop) or reader.is_gl(statement.iter, "static_range"):
+                continue
+            if "dot_awaited" not in available(options.target):
+                yield Found(kernel, loop, dots, None, f"the stage has no form for {options.target}, only for sm_90")
+                continue
+            try:
+                yield Found(kernel, loop, dots, plan_loop(loop))
+            except Refusal as error:
+                yield Found(kernel, loop, dots, None, str(error))
+
+
+def _diagnostic(module: SourceModule, found: Found, call: cst.Call) -> Diagnostic:
+    line, column = module.position(call)
+    message = f"the dot `{one_line(call)}` stays synchronous: {found.reason}"
+    return Diagnostic(STAYS, message, module.path, line, column, found.kernel.name)
+
+
+def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOptions) -> str:
+    renamed = renamed_functions(module, set(HELPERS), options.target, options.triton)
+    helpers = {name: renamed.get(name, name) for name in HELPERS}
+    gl = alias(module, "triton.experimental.gluon.language", "gl")
+    bound = module.bindings
+    changed: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
+    functions: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
+    used: set[str] = set()
+    imports: list[str] = []
+    for one in planned:
+        taken = {*bound.imported, *bound.kernels, *bound.assigned, *bound.functions}
+        names = Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
+        plan = one.plan
+        if isinstance(plan, KeptUnderWay):
+            changed |= write_kept(plan, helpers, gl, names, module.tree)
+            dots = plan.dots
+            if plan.waits:
+                functions.setdefault(one.kernel.node, [])
+        else:
+            assert plan is not None
+            writer = RotatedWriter(plan, helpers, gl, names, module.tree)
+            changed |= writer.write()
+            dots = (plan.first, plan.last)
+            if writer.extracted is not None:
+                functions.setdefault(one.kernel.node, []).append(writer.extracted.function)
+        used |= {dot.starter for dot in dots if dot.starter is not None}
+        used |= {"dot_awaited" for dot in dots if dot.starter is not None}
+        if any(dot.starter is None and isinstance(dot.call.func, cst.Name) for dot in dots):
+            imports.append("from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait")
+    deep = {one.kernel.node for one in planned if isinstance(one.plan, KeptUnderWay) and one.plan.waits}
+    tree = module.tree.visit(_Splice(changed, functions, deep))
+    assert isinstance(tree, cst.Module)
+    place = next(
+        index
+        for index, statement in enumerate(module.tree.body)
+        if any(one.kernel.node is node for one in planned for node in walk(statement))
+    )
+    body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
+    text = tree.with_changes(body=body).code
+    return with_header(text, "mma", options.target, TRITON_VERSIONS[0], TRITON_VERSIONS[-1])
+
+
+class _Splice(cst.CSTTransformer):
+    """Puts statements in the place of loops, and functions before the kernels that call them."""
+
+    def __init__(
+        self,
+        changed: Written,
+        functions: dict[cst.CSTNode, list[cst.BaseStatement]],
+        deep: set[cst.FunctionDef],
+    ) -> None:
+        super().__init__()
+        self.changed = changed
+        self.functions = functions
+        self.deep = deep
+
+    def leave_For(
+        self, original_node: cst.For, updated_node: cst.For
+    ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
+        lines = self.changed.get(original_node)
+        return updated_node if lines is None else cst.FlattenSentinel(lines)
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef | cst.FlattenSentinel[cst.BaseStatement]:
+        if original_node in self.deep:
+            updated_node = deeper(updated_node)
+        before = self.functions.get(original_node)
+        return cst.FlattenSentinel([*before, updated_node]) if before else updated_node
+
+
+__all__ = ["Found", "loops_of", "upgrade_gluon"]
