@@ -1,5 +1,7 @@
 """Gluon in the form of the stage multibuffer: rings of tiles that TMA fills, each with a barrier per tile."""
 
+from collections.abc import Sequence
+
 from tritonport.convert.snippets import merged_imports, render, snippet, with_dependencies
 
 HEAD = """import math
@@ -68,8 +70,9 @@ def matmul_kernel(a_desc, b_desc, c_ptr, M, N, K, NUM_BUFFERS: gl.constexpr):
     gl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
 
 
-def launch(a, b, NUM_BUFFERS=3, num_warps=4, BLOCK_M=64, BLOCK_N=32, BLOCK_K=32):
+def launch(a, b, NUM_BUFFERS=3, num_warps=4, BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, columns=None):
     (M, K), N = a.shape, b.shape[1]
+    K = K if columns is None else columns
     c = torch.full((M, N), float("nan"))
     a_desc, b_desc = descriptor(a, [BLOCK_M, BLOCK_K]), descriptor(b, [BLOCK_K, BLOCK_N])
     grid = (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
@@ -175,16 +178,69 @@ def attention_kernel(
     gl.store(out_ptrs, acc.to(out_ptr.dtype.element_ty), mask=rows[:, None] < n_queries)
 
 
-def launch(q, k, v, causal=False, NUM_BUFFERS=2, num_warps=4, BLOCK_M=64, BLOCK_N=32):
+def launch(q, k, v, causal=False, NUM_BUFFERS=2, num_warps=4, BLOCK_M=64, BLOCK_N=32, n_keys=None):
     heads, n_queries, D = q.shape
     out = torch.full_like(q, float("nan"), dtype=torch.float32)
     q_desc, k_desc, v_desc = (descriptor(x, [1, rows, D]) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N)))
     grid = (triton.cdiv(n_queries, BLOCK_M), heads)
     attention_kernel[grid](
-        q_desc, k_desc, v_desc, out, 1.0 / math.sqrt(D), n_queries, k.shape[1],
+        q_desc, k_desc, v_desc, out, 1.0 / math.sqrt(D), n_queries, k.shape[1] if n_keys is None else n_keys,
         CAUSAL=causal, NUM_BUFFERS=NUM_BUFFERS, num_warps=num_warps,
     )
     return out
+"""
+
+
+PERSISTENT = """
+@gluon.jit
+def matmul_kernel(a_desc, b_desc, c_ptr, M, N, K, NUM_BUFFERS: gl.constexpr):
+    BLOCK_M: gl.constexpr = a_desc.block_shape[0]
+    BLOCK_K: gl.constexpr = a_desc.block_shape[1]
+    BLOCK_N: gl.constexpr = b_desc.block_shape[1]
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
+    tiles_n = gl.cdiv(N, BLOCK_N)
+    a_ring = gl.allocate_shared_memory(a_desc.dtype, [NUM_BUFFERS, BLOCK_M, BLOCK_K], a_desc.layout)
+    b_ring = gl.allocate_shared_memory(b_desc.dtype, [NUM_BUFFERS, BLOCK_K, BLOCK_N], b_desc.layout)
+    ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.init(ready.index(i), count=1)
+    nbytes: gl.constexpr = a_desc.block_type.nbytes + b_desc.block_type.nbytes
+    slot = 0
+    phase = 0
+    for tile in range(gl.program_id(0), gl.cdiv(M, BLOCK_M) * tiles_n, gl.num_programs(0)):
+        row = tile // tiles_n * BLOCK_M
+        col = tile % tiles_n * BLOCK_N
+        acc = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=layout)
+        for i in gl.static_range(NUM_BUFFERS):
+            place = (slot + i) % NUM_BUFFERS
+            k = i * BLOCK_K
+            mbarrier.expect(ready.index(place), nbytes, pred=k < K)
+            tma.async_load(a_desc, [row, k], ready.index(place), a_ring.index(place), pred=k < K)
+            tma.async_load(b_desc, [k, col], ready.index(place), b_ring.index(place), pred=k < K)
+        for k in range(0, K, BLOCK_K):
+            mbarrier.wait(ready.index(slot), phase)
+            acc = warpgroup_mma(a_ring.index(slot), b_ring.index(slot), acc)
+            next_k = k + NUM_BUFFERS * BLOCK_K
+            mbarrier.expect(ready.index(slot), nbytes, pred=next_k < K)
+            tma.async_load(a_desc, [row, next_k], ready.index(slot), a_ring.index(slot), pred=next_k < K)
+            tma.async_load(b_desc, [next_k, col], ready.index(slot), b_ring.index(slot), pred=next_k < K)
+            last = slot == NUM_BUFFERS - 1
+            phase = gl.where(last, phase ^ 1, phase)
+            slot = gl.where(last, 0, slot + 1)
+        rows = row + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, layout))
+        cols = col + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, layout))
+        gl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
+    for i in gl.static_range(NUM_BUFFERS):
+        mbarrier.invalidate(ready.index(i))
+
+
+def launch(a, b, NUM_BUFFERS=3, num_warps=4, BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, columns=None):
+    (M, K), N = a.shape, b.shape[1]
+    K = K if columns is None else columns
+    c = torch.full((M, N), float("nan"))
+    a_desc, b_desc = descriptor(a, [BLOCK_M, BLOCK_K]), descriptor(b, [BLOCK_K, BLOCK_N])
+    matmul_kernel[(2,)](a_desc, b_desc, c, M, N, K, NUM_BUFFERS=NUM_BUFFERS, num_warps=num_warps)
+    return c
 """
 
 
@@ -193,15 +249,23 @@ def matmul(version: str) -> str:
     return _file(MATMUL, {"dot_added", "mma_layout", "F32_PRECISION"}, version)
 
 
+def persistent(version: str) -> str:
+    """The product by hand, with one barrier for both tiles: the ring goes on from tile to tile of two programs."""
+    return _file(
+        PERSISTENT, set(), version, ["from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma"]
+    )
+
+
 def attention(version: str) -> str:
     """Keys and values in rings of their own, the queries read once."""
     return _file(ATTENTION, {"dot", "dot_new", "mma_layout", "F32_PRECISION"}, version)
 
 
-def _file(kernel: str, helpers: set[str], version: str) -> str:
+def _file(kernel: str, helpers: set[str], version: str, lines: Sequence[str] = ()) -> str:
     """A whole file, in the names of a Triton version, with the functions of the port that its kernel calls."""
     ordered = with_dependencies(helpers, "sm_90")
-    imports = merged_imports(dict.fromkeys(line for name in ordered for line in snippet(name, "sm_90")[0]))
+    needed = [*lines, *(line for name in ordered for line in snippet(name, "sm_90")[0])]
+    imports = merged_imports(dict.fromkeys(needed))
     functions = "\n\n".join(render(name, "gluon", "gl", {}, "sm_90", version) for name in ordered)
     if version in ("3.6", "3.7"):
         kernel = kernel.replace("tma.async_load", "tma.async_copy_global_to_shared")

@@ -15,8 +15,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_TARGET = "sm_90"
 STDIN = "-"
-UPGRADES = ("async-copy", "tma", "multibuffer")
-CHECKED_STAGES = ("async-copy", "tma", "multibuffer")
+UPGRADES = ("async-copy", "tma", "multibuffer", "mma", "all")
+CHECKED_STAGES = ("async-copy", "tma", "multibuffer", "mma")
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic from click 8.4 on

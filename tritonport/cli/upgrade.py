@@ -32,8 +32,9 @@ def upgrade_command(
     check: bool,
     flags: RunFlags,
 ) -> None:
-    """Take kernels one stage further: `async-copy` sends the tiles that dots read through cp.async, `multibuffer` keeps
-    several tiles that a loop copies by TMA under way.
+    """Take kernels one stage further: `async-copy` sends the tiles that dots read through cp.async, `tma` moves tiles
+    through descriptors, `multibuffer` keeps several of them under way, `mma` leaves a dot under way too. A stage takes
+    those it stands on with it; `all` is every one that the target has.
 
     A Triton file is converted first. What a stage cannot prove to be right stays as it was, with the access, the
     condition and the line. The result goes where `tritonport convert` would write it.

@@ -1,36 +1,48 @@
 """What a stage may change in the files of a request: their accesses as tables, and the findings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tritonport.convert import ConvertOptions
 from tritonport.report import Diagnostic, FileReport, InputError, Report
 from tritonport.run.paths import STDIN, find_inputs
 from tritonport.run.request import Request
 from tritonport.run.textfile import decode_source, read_bytes
-from tritonport.upgrade.multibuffer import STAGE
-from tritonport.upgrade.table import render_tables, tables_of
+from tritonport.upgrade import multibuffer
+from tritonport.upgrade.mma.table import DotTable, dot_tables, render_dots
+from tritonport.upgrade.table import KernelTable, render_tables, tables_of
+
+_SUBJECTS = {"mma": "kernel with a dot in a loop", multibuffer.STAGE: "Gluon kernel with a loop that copies tiles"}
 
 
 def check_stage(request: Request) -> tuple[Report, str]:
     """The report of `request.options.stage` over the files of a request, and their tables as text; writes nothing."""
     report, texts = Report(dry=True), []
-    stage = request.options.stage
     for path, data in _inputs(request):
         try:
             text = decode_source(read_bytes(data, path) if not isinstance(data, bytes) else data, path).text
-            tables = tables_of(text, path, stage, request.options)
+            tables, shown_as = _tables(text, path, request.options)
         except InputError as error:
             report.add(FileReport(path, diagnostics=(error.diagnostic,)))
             continue
         found = [one for table in tables for one in table.diagnostics(path) if request.selection.covers(one)]
         if not tables:
-            what = "Gluon kernel with a loop that copies tiles" if stage == STAGE else "kernel with a load or a store"
-            found.append(Diagnostic("TP003", f"no {what} in this file", path, 1, 1))
+            subject = _SUBJECTS.get(str(request.options.stage), "kernel with a load or a store")
+            found.append(Diagnostic("TP003", f"no {subject} in this file", path, 1, 1))
         lines = text.split("\n")
         shown = {one.line: lines[one.line - 1] for one in found if 0 < one.line <= len(lines)}
         report.add(FileReport(path, diagnostics=tuple(found), source_lines=shown))
-        texts.append(render_tables(tables, path))
+        texts.append(shown_as)
     return report, "\n".join(text for text in texts if text)
+
+
+def _tables(text: str, path: str, options: ConvertOptions) -> tuple[Sequence[KernelTable | DotTable], str]:
+    """The tables of a stage, and as text: of dots for the stage that starts them, else of loads and stores."""
+    if options.stage == "mma":
+        dots = dot_tables(text, path, options)
+        return dots, render_dots(dots, path)
+    tables = tables_of(text, path, options.stage, options)
+    return tables, render_tables(tables, path)
 
 
 def _inputs(request: Request) -> Iterator[tuple[str, Path | bytes]]:

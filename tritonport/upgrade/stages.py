@@ -31,11 +31,12 @@ from tritonport.upgrade.file_edit import (
     with_header,
 )
 from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, describe
+from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
 from tritonport.upgrade.tma.spelled import copies_of
 
-STAGES = ("async-copy", "tma", "multibuffer")
+STAGES = ("async-copy", "tma", "multibuffer", "mma")
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
 
 
@@ -48,6 +49,8 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
         InputError: the text is not Python (TP001).
     """
     literal = convert_text(text, path=path, options=options)
+    if options.stage == "mma":
+        return upgrade_gluon(literal, text, path=path, options=options)
     module = SourceModule(literal.text, path, shared_project())
     original = _Original(text, path, options.target)
     if options.stage == "tma":

@@ -163,13 +163,17 @@ def _advance(access: Access) -> str:
 
 def render_tables(tables: Sequence[KernelTable], path: str) -> str:
     """The tables as aligned text, a blank line between kernels."""
-    blocks = []
-    for table in tables:
-        rows = [table.headings, *(row.cells() for row in table.rows)]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(table.headings))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        blocks.append("\n".join([f"{path}:{table.line}: {table.kernel}", *(f"  {line}" for line in lines)]) + "\n")
-    return "\n".join(blocks)
+    return "\n".join(
+        aligned(f"{path}:{table.line}: {table.kernel}", [table.headings, *(row.cells() for row in table.rows)])
+        for table in tables
+    )
 
 
-__all__ = ["CopyRow", "KernelTable", "Row", "render_tables", "tables_of"]
+def aligned(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """A title, and below it rows of cells in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([title, *(f"  {line}" for line in lines)]) + "\n"
+
+
+__all__ = ["CopyRow", "KernelTable", "Row", "aligned", "render_tables", "tables_of"]

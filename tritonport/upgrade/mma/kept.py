@@ -23,7 +23,7 @@ def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: N
     for place, statement in enumerate(loop.body):
         written = refills.lines(place) if refills is not None else None
         if place in dots:
-            body += _started(dots[place], statement, helpers, module, freed=refills is not None)
+            body += _started(dots[place], statement, helpers, module, _said(plan, dots[place]))
         elif place in plan.waits:
             assert delay is not None
             body.append(shorter_wait(statement, delay.depth))
@@ -49,15 +49,21 @@ def depth_check(depth: str, gl: str, module: cst.Module) -> cst.BaseStatement:
     return _statement(f'{gl}.static_assert({depth} > 1, "the dot under way still reads one place of the ring")', module)
 
 
+def _said(plan: KeptUnderWay, dot: Dot) -> str:
+    """The comment on the wait behind a dot; of several the last one is left under way."""
+    if dot is not plan.dots[-1]:
+        return ""
+    done = "that of the iteration before is" if len(plan.dots) == 1 else "those before it are"
+    return f"# This one stays under way; {done} done{', and one place in the ring free' if plan.delay else ''}.\n"
+
+
 def _started(
-    dot: Dot, statement: cst.BaseStatement, helpers: Mapping[str, str], module: cst.Module, freed: bool
+    dot: Dot, statement: cst.BaseStatement, helpers: Mapping[str, str], module: cst.Module, said: str
 ) -> list[cst.BaseStatement]:
     assert isinstance(statement, cst.SimpleStatementLine)
     small = statement.body[0]
     assert isinstance(small, cst.Assign)
     started = statement.with_changes(body=[small.with_changes(value=started_call(dot, helpers))])
-    said = "# This one stays under way. That of the iteration before is done"
-    said += ", and its place in the ring free.\n" if freed else ".\n"
     return [started, _statement(f"{said}{dot.target} = {awaited_text(dot, 1, helpers)}", module)]
 
 

@@ -259,8 +259,8 @@ def _check_private(loop: LoopText, chain: tuple[int, ...], last: Dot) -> None:
     typed = {
         id(node.value) for node in walk(last.left) if isinstance(node, cst.Attribute) and node.attr.value == "dtype"
     }
-    for node in walk(last.left):
-        if isinstance(node, cst.Name) and node.value in names and node is not last.left and id(node) not in typed:
+    for node in walk(last.left) if _left_is_computed(loop, last) else ():
+        if isinstance(node, cst.Name) and node.value in names and id(node) not in typed:
             raise Refusal(f"its left operand is computed from the tile {node.value}")
     allowed = {*chain, last.place}
     for place, line in enumerate(loop.body):

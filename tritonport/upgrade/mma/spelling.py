@@ -69,13 +69,14 @@ class FileReader:
 
     def _identified(self, name: str) -> str | None:
         base = name if name in available(self.target) else _NUMBER.sub("", name)
-        kernel = self.module.bindings.kernels.get(name)
-        if base not in available(self.target) or kernel is None or kernel.language != "gluon":
+        functions = (one for one in self.module.tree.body if isinstance(one, cst.FunctionDef))
+        present = next((one for one in functions if one.name.value == name), None)
+        if base not in available(self.target) or present is None:
             return None
         gluon = alias(self.module, "triton.experimental.gluon", "gluon")
         gl = alias(self.module, "triton.experimental.gluon.language", "gl")
         ours = cst.parse_module(render(base, gluon, gl, {base: name}, self.target, self.triton)).body[0]
-        return base if _plain(ours) == _plain(kernel.node) else None
+        return base if _plain(ours) == _plain(present) else None
 
     def is_hopper(self, node: cst.CSTNode, name: str) -> bool:
         """Whether a call is of a function of Gluon for Hopper: `warpgroup_mma`, `mbarrier.wait`."""

@@ -39,19 +39,24 @@ class Found:
     reason: str = ""
 
 
-def upgrade_gluon(before: Conversion, *, path: str, options: ConvertOptions) -> Conversion:
+def upgrade_gluon(before: Conversion, text: str, *, path: str, options: ConvertOptions) -> Conversion:
     """The file that an earlier stage gave, with dots left under way where that is proved to be right.
 
-    For sm_90. Other dots stay as they are, each with a diagnostic (TP501) at its line in `before.text`.
+    For sm_90. Other dots stay as they are, each with a diagnostic (TP501).
+
+    Args:
+        before: what came of the file so far.
+        text: the file as the user has it: its lines are those of the diagnostics.
     """
     module = SourceModule(before.text, path, shared_project())
-    found = [
-        one
-        for kernel in module.kernels
-        if kernel.language == "gluon" and (options.kernels is None or kernel.name in options.kernels)
-        for one in loops_of(module, kernel, options)
+    found = dots_in(module, options)
+    places = Places(module, text)
+    said = [
+        Diagnostic(STAYS, message(call, one), path, *places.of(one, call), one.kernel.name)
+        for one in found
+        if one.plan is None
+        for call in one.dots
     ]
-    said = [_diagnostic(module, one, call) for one in found if one.plan is None for call in one.dots]
     diagnostics = tuple(sorted({*before.diagnostics, *said}, key=lambda one: one.sort_key))
     planned = [one for one in found if one.plan is not None]
     if not planned:
@@ -84,10 +89,54 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
                 yield Found(kernel, loop, dots, None, str(error))
 
 
-def _diagnostic(module: SourceModule, found: Found, call: cst.Call) -> Diagnostic:
-    line, column = module.position(call)
-    message = f"the dot `{one_line(call)}` stays synchronous: {found.reason}"
-    return Diagnostic(STAYS, message, module.path, line, column, found.kernel.name)
+def dots_in(module: SourceModule, options: ConvertOptions) -> list[Found]:
+    """The loops of a file that have dots, in the kernels that are asked for."""
+    return [
+        one
+        for kernel in module.kernels
+        if kernel.language == "gluon" and (options.kernels is None or kernel.name in options.kernels)
+        for one in loops_of(module, kernel, options)
+    ]
+
+
+def message(call: cst.Call, found: Found) -> str:
+    """What is said of a dot that stays as it is."""
+    return f"the dot `{one_line(call)}` stays synchronous: {found.reason}"
+
+
+class Places:
+    """Where the dots of a port stand in the file that the user has: a port has the loops of its original."""
+
+    def __init__(self, module: SourceModule, text: str) -> None:
+        self.module = module
+        self.original = module if text == module.text else SourceModule(text, module.path, shared_project())
+
+    def of(self, found: Found, call: cst.Call) -> tuple[int, int]:
+        """Line and column of a dot, or of its loop where the file has been rewritten, from 1."""
+        if self.original is self.module:
+            return self.module.position(call)
+        kernel = self._written(found)
+        if kernel is None:
+            return 1, 1
+        loops = [
+            [node for node in walk(one.node.body) if isinstance(node, (cst.For, cst.While))]
+            for one in (found.kernel, kernel)
+        ]
+        place = loops[0].index(found.loop.node)
+        if len(loops[0]) != len(loops[1]):
+            return self.original.line_of(kernel), 1
+        return self.original.position(loops[1][place])
+
+    def line_of(self, found: Found) -> int:
+        """The line of a dot's kernel."""
+        kernel = self._written(found)
+        return self.original.line_of(kernel) if kernel is not None else 1
+
+    def _written(self, found: Found) -> Kernel | None:
+        """The kernel in the user's file: an earlier stage may have divided it, `kernel_tiles` of `kernel`."""
+        ours = found.kernel.qualified
+        named = [one for one in self.original.kernels if ours == one.qualified or ours.startswith(f"{one.qualified}_")]
+        return max(named, key=lambda one: len(one.qualified), default=None)
 
 
 def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOptions) -> str:
@@ -120,15 +169,21 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         if any(dot.starter is None and isinstance(dot.call.func, cst.Name) for dot in dots):
             imports.append("from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait")
     deep = {one.kernel.node for one in planned if isinstance(one.plan, KeptUnderWay) and one.plan.waits}
-    tree = module.tree.visit(_Splice(changed, functions, deep))
-    assert isinstance(tree, cst.Module)
-    place = next(
-        index
-        for index, statement in enumerate(module.tree.body)
-        if any(one.kernel.node is node for one in planned for node in walk(statement))
-    )
-    body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
-    text = tree.with_changes(body=body).code
+    splice = _Splice(changed, functions, deep)
+    kernels = {id(one.kernel.node) for one in planned}
+    body: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
+    place: int | None = None
+    for statement in module.tree.body:
+        if not any(id(node) in kernels for node in walk(statement)):
+            body.append(statement)
+            continue
+        place = len(body) if place is None else place
+        written = statement.visit(splice)
+        assert not isinstance(written, cst.RemovalSentinel)
+        body += written.nodes if isinstance(written, cst.FlattenSentinel) else [written]
+    assert place is not None
+    body = with_functions(module, body, used, place, options.target, options.triton, imports, renamed)
+    text = module.tree.with_changes(body=body).code
     return with_header(text, "mma", options.target, TRITON_VERSIONS[0], TRITON_VERSIONS[-1])
 
 
