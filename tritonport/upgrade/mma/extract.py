@@ -98,7 +98,7 @@ def _known_before(loop: LoopText, first: int) -> set[str]:
     """The variables of the function that have a value when a statement of the loop begins."""
     parameters = {one.name.value for one in loop.function.params.params}
     parameters |= {one.name.value for one in loop.function.params.kwonly_params}
-    inside = {id(node) for node in walk(loop.node)}
+    inside = {id(node) for node in walk(loop.original)}
     outside = (node for node in walk(loop.function.body) if id(node) not in inside)
     lines = [node for node in outside if isinstance(node, cst.SimpleStatementLine)]
     targets = {

@@ -35,7 +35,7 @@ def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: N
     sums = list({dot.target: dot for dot in plan.dots}.values())
     after = [_statement(f"{dot.target} = {awaited_text(dot, 0, helpers)}", module) for dot in sums]
     before = [refills.statement(refills.first())] if refills is not None else []
-    found: Written = {loop.node: [*before, around, *after]}
+    found: Written = {loop.original: [*before, around, *after]}
     if delay is not None:
         for place, prologue in enumerate(delay.prologues):
             found[prologue.node] = [prologue.shorter(module)]

@@ -76,15 +76,11 @@ Plan = KeptUnderWay | Rotated
 
 
 def dots_of(loop: LoopText) -> list[cst.Call]:
-    """The dots of a loop that belong to no inner one."""
+    """The dots of a loop, as it stands in the file, that belong to no inner one."""
     inner = {
-        id(node)
-        for line in loop.body
-        for one in walk(line)
-        if isinstance(one, (cst.For, cst.While))
-        for node in walk(one)
+        id(node) for one in walk(loop.original.body) if isinstance(one, (cst.For, cst.While)) for node in walk(one)
     }
-    found = [call for line in loop.body for call in calls_in(line) if id(call) not in inner]
+    found = [call for call in calls_in(loop.original.body) if id(call) not in inner]
     return [call for call in found if loop.reader.is_dot(call)]
 
 
@@ -139,7 +135,7 @@ def _is_carried(loop: LoopText, name: str) -> bool:
 
 
 def _outer(loop: LoopText) -> set[str]:
-    inside = {id(node) for node in walk(loop.node)}
+    inside = {id(node) for node in walk(loop.original)}
     lines = (node for node in walk(loop.function.body) if id(node) not in inside)
     return {name for node in lines if isinstance(node, cst.SimpleStatementLine) for name in names_assigned(node)}
 
@@ -187,6 +183,10 @@ def _rotated(loop: LoopText, first: Dot, last: Dot) -> Rotated:
     made = simple_assignment(loop.body[last.place])
     if made is None or made[1] is not last.call:
         raise Refusal("its statement computes more than the dot")
+    changing = {loop.index} | {name for line in loop.body for name in names_assigned(line)}
+    for given in last.call.args:
+        if given.keyword is not None and names_of(given.value) & changing:
+            raise Refusal(f"{code(given)} is not the same in the next iteration")
     for node in (first.left, first.right):
         loop.tile(node, first.place)
     if first.place > LONGEST_HEAD:

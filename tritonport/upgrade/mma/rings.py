@@ -58,12 +58,15 @@ class LoopText:
     Attributes:
         block: the statements among which the loop stands.
         place: its index there.
+        node: the loop, as the stage reads it: see `FileReader.synchronous`.
+        original: as it stands in the file.
     """
 
     function: cst.FunctionDef
     block: tuple[cst.BaseStatement, ...]
     place: int
     node: cst.For
+    original: cst.For
     reader: FileReader
 
     @property

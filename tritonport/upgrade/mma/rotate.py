@@ -63,7 +63,7 @@ class RotatedWriter:
             leading_lines=[*loop.node.leading_lines, cst.EmptyLine(comment=cst.Comment(said))],
             body=cst.IndentedBlock([*self._first(), self._steady(), *self._last()]),
         )
-        found: Written = {loop.node: [*before, head]}
+        found: Written = {loop.original: [*before, head]}
         if plan.delay is not None:
             for place, prologue in enumerate(plan.delay.prologues):
                 found[prologue.node] = [prologue.shorter(self.module)]

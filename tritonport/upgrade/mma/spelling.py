@@ -11,7 +11,7 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.snippets import available, render
 from tritonport.source.module import SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.async_copy.dots import called
 from tritonport.upgrade.file_edit import alias
 
@@ -99,6 +99,39 @@ class FileReader:
         asynchronous = self.is_hopper(node, "warpgroup_mma") and _keyword(node, "is_async") not in (None, "False")
         return asynchronous or self.is_hopper(node, "warpgroup_mma_wait") or self.emitted(node) in _STARTED
 
+    def synchronous(self, node: cst.For) -> cst.For:
+        """A loop in which a dot that is started, and awaited by the next statement, is one call that does both."""
+        assert isinstance(node.body, cst.IndentedBlock)
+        lines: list[cst.BaseStatement] = []
+        for line in node.body.body:
+            before = simple_assignment(lines[-1]) if lines else None
+            if before is not None and self._awaits(line, before):
+                started = lines[-1]
+                assert isinstance(before[1], cst.Call)
+                kept = [one for one in before[1].args if one.keyword is None or one.keyword.value != "is_async"]
+                kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+                lines[-1] = replaced(started, {before[1]: before[1].with_changes(args=kept)})
+            else:
+                lines.append(line)
+        if len(lines) == len(node.body.body):
+            return node
+        return node.with_changes(body=node.body.with_changes(body=lines))
+
+    def _awaits(self, line: cst.BaseStatement, before: tuple[str, cst.BaseExpression]) -> bool:
+        """Whether a statement waits for all dots, of which the one before has just been started."""
+        made = simple_assignment(line)
+        name, call = before
+        if made is None or made[0] != name or not self.is_hopper(made[1], "warpgroup_mma_wait"):
+            return False
+        if not self.is_hopper(call, "warpgroup_mma") or _keyword(call, "is_async") != "True":
+            return False
+        assert isinstance(made[1], cst.Call) and isinstance(line, cst.SimpleStatementLine)
+        given = {one.keyword.value if one.keyword is not None else "num_outstanding": one.value for one in made[1].args}
+        deps = given.get("deps")
+        alone = isinstance(deps, (cst.List, cst.Tuple)) and [code(one.value) for one in deps.elements] == [name]
+        commented = any(one.comment is not None for one in line.leading_lines) or line.trailing_whitespace.comment
+        return alone and code(given.get("num_outstanding", cst.Integer("0"))) == "0" and not commented
+
     def dot(self, call: cst.Call, place: int, target: str) -> Dot | None:
         """A dot that can be started; None where the stage knows no such form of it."""
         values = [argument.value for argument in call.args if argument.keyword is None]
@@ -115,10 +148,9 @@ class FileReader:
             use = cst.Module([]).code_for_node(values[4])
             if use in ("True", "False"):
                 return Dot(call, place, target, left, right, added if use == "True" else None, "dot_started")
-        if self.is_hopper(call, "warpgroup_mma") and len(values) == 3 and added is not None:
-            use = _keyword(call, "use_acc") or "True"
-            if use == "True":
-                return Dot(call, place, target, left, right, added, None)
+        if self.is_hopper(call, "warpgroup_mma") and len(values) == 3:
+            fresh = _keyword(call, "use_acc") == "False"
+            return Dot(call, place, target, left, right, None if fresh else added, None)
         return None
 
 

@@ -76,7 +76,7 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
         for place, statement in enumerate(lines):
             if not isinstance(statement, cst.For) or not isinstance(statement.body, cst.IndentedBlock):
                 continue
-            loop = LoopText(kernel.node, lines, place, statement, reader)
+            loop = LoopText(kernel.node, lines, place, reader.synchronous(statement), statement, reader)
             dots = tuple(dots_of(loop))
             if not dots or is_started(loop) or reader.is_gl(statement.iter, "static_range"):
                 continue
@@ -122,7 +122,7 @@ class Places:
             [node for node in walk(one.node.body) if isinstance(node, (cst.For, cst.While))]
             for one in (found.kernel, kernel)
         ]
-        place = loops[0].index(found.loop.node)
+        place = loops[0].index(found.loop.original)
         if len(loops[0]) != len(loops[1]):
             return self.original.line_of(kernel), 1
         return self.original.position(loops[1][place])

@@ -12,6 +12,7 @@ from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.upgrade.mma.plan import KeptUnderWay
+from tritonport.upgrade.mma.spelling import code
 from tritonport.upgrade.mma.stage import STAYS, Found, Places, dots_in, message
 from tritonport.upgrade.table import aligned
 
@@ -59,16 +60,18 @@ def _table(kernel: str, members: Sequence[Found], places: Places, path: str) -> 
 
 
 def _cells(found: Found, call: cst.Call) -> tuple[str, str, str]:
-    operands = ", ".join(cst.Module([]).code_for_node(argument.value) for argument in call.args[:2])
-    name = cst.Module([]).code_for_node(call.func)
+    operands = ", ".join(code(argument.value) for argument in call.args[:2])
+    name = code(call.func)
     plan = found.plan
     if plan is None:
         return name, operands, STAYS
     if isinstance(plan, KeptUnderWay):
         return name, operands, "stays under way"
-    if call is plan.last.call:
+    read = [code(one.value) for one in call.args[:2]]
+    if read == [code(plan.last.left), code(plan.last.right)]:
         return name, operands, "runs under the next iteration"
-    return name, operands, "begins together with the last dot" if call is plan.first.call else "-"
+    first = read == [code(plan.first.left), code(plan.first.right)]
+    return name, operands, "begins together with the last dot" if first else "-"
 
 
 def render_dots(tables: Sequence[DotTable], path: str) -> str:
