@@ -90,7 +90,7 @@ class RotatedWriter:
         for place in self._order():
             if place == plan.first.place:
                 body.append(self._assigned(plan.first.target, started_call(plan.first, self.helpers), first))
-                body += self._moved()
+                body += self._moved(commented=True)
                 body.append(self._started_last())
                 done = cst.parse_expression(awaited_text(plan.first, 1, self.helpers))
                 line: cst.BaseStatement = replaced(first, {plan.first.call: done})
@@ -121,7 +121,7 @@ class RotatedWriter:
             lines.append(self._statement(f"{code(call.func)}(0)"))
         statement = self.loop.body[self.plan.last.place]
         done = self._earlier(self._with_operand(statement))
-        return [*lines, *self._moved(), done.with_changes(leading_lines=[])]
+        return [*lines, *self._moved(commented=False), done.with_changes(leading_lines=[])]
 
     # -- pieces
 
@@ -135,11 +135,10 @@ class RotatedWriter:
         written = self.refills.lines(place, carried) if self.refills is not None else None
         return [self.loop.body[place]] if written is None else written
 
-    def _moved(self) -> list[cst.BaseStatement]:
+    def _moved(self, commented: bool) -> list[cst.BaseStatement]:
         """The waits and the views of the last dot's tiles, for the iteration before."""
-        return [
-            self._earlier(self.loop.body[place]).with_changes(leading_lines=[]) for place in sorted(self.plan.moved)
-        ]
+        lines = [self._earlier(self.loop.body[place]) for place in sorted(self.plan.moved)]
+        return lines if commented else [line.with_changes(leading_lines=[]) for line in lines]
 
     def _started_last(self) -> cst.BaseStatement:
         last = self.plan.last
@@ -248,7 +247,8 @@ class RotatedWriter:
         operand = self.plan.operand
         if operand is None:
             return None
-        if isinstance(operand, cst.Name):
+        places = self.loop.assignments(operand.value) if isinstance(operand, cst.Name) else []
+        if isinstance(operand, cst.Name) and all(place > self.plan.first.place for place in places):
             return operand.value
         first = next((node.value for node in walk(operand) if isinstance(node, cst.Name)), "left")
         return names.fresh(f"{first}_operand")
