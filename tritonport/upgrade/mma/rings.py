@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.source.module import only_returned
 from tritonport.source.walk import walk
 from tritonport.upgrade.mma.spelling import FileReader, bare_call, code, names_assigned, one_line, simple_assignment
+from tritonport.upgrade.mma.staging import COPIED, STAGED, is_copied
 
 VIEWS = frozenset({"permute", "reshape", "trans"})
 
@@ -58,7 +58,7 @@ class LoopText:
     Attributes:
         block: the statements among which the loop stands.
         place: its index there.
-        node: the loop, as the stage reads it: see `FileReader.synchronous`.
+        node: the loop, as the stage reads it: see `unstaged` and `FileReader.synchronous`.
         original: as it stands in the file.
     """
 
@@ -118,9 +118,9 @@ class LoopText:
             if depth is not None:
                 return Tile(code(function.value), code(node.args[0].value), depth)
         name = self.reader.emitted(node)
-        if name in ("dot_operand", "dot_operands"):
+        if name in STAGED:
             return self._stored(node, before)
-        if name == "arrived" or self._is_view(node):
+        if name in COPIED or self._is_view(node):
             return self.tile(node.args[0].value, before)
         if self.reader.is_gl(node, "load"):
             raise Refusal(f"its operand `{one_line(node)}` is loaded into registers, not copied into a ring")
@@ -128,42 +128,29 @@ class LoopText:
 
     def _stored(self, node: cst.Call, before: int) -> Tile | None:
         """`dot_operand(x, ...)` is x itself where x is in shared memory; else a buffer that each iteration writes."""
-        inner = node.args[0].value
-        if isinstance(inner, cst.Name) and (places := self.assignments(inner.value)):
-            made = simple_assignment(self.body[places[0]])
-            inner = made[1] if made is not None else inner
-        if isinstance(inner, cst.Call) and self.reader.emitted(inner) == "arrived":
-            given = [code(one.value) for one in node.args]
-            result = code(inner.args[2].value) if len(inner.args) == 3 else ""
-            several = self.reader.emitted(node) == "dot_operands"
-            same = self._is_for_several(result, given[1:3]) if several else [result] == given[2:3]
-            if not result or not same or given[3:] not in ([], ["F32_PRECISION"]):
-                raise Refusal(f"its operand `{one_line(node)}` may be written to shared memory by each iteration")
-        return self.tile(node.args[0].value, before)
-
-    def _is_for_several(self, result: str, asked: Sequence[str]) -> bool:
-        """Whether a name is the first of these layouts, or None unless dots of all of them read one copy of a tile."""
-        for node in walk(self.function.body):
-            if not isinstance(node, cst.AnnAssign) or code(node.target) != result or node.value is None:
-                continue
-            value = node.value
-            if isinstance(value, cst.IfExp) and self.reader.emitted(value.test) == "read_alike":
-                assert isinstance(value.test, cst.Call)
-                given = [one.value for one in value.test.args[1:]]
-                layouts = given[1] if len(given) == 2 else None
-                first = code(layouts.elements[0].value) if isinstance(layouts, cst.List) else ""
-                plain = code(value.body) == first and code(value.orelse) == "None"
-                return plain and [code(one) for one in given] == list(asked)
-        return False
+        tile = self.tile(node.args[0].value, before)
+        made = (simple_assignment(self.body[place]) for place in (tile.chain if tile is not None else ()))
+        values = [node.args[0].value, *(one[1] for one in made if one is not None)]
+        if any(is_copied(value, self.reader) for value in values):
+            raise Refusal(f"its operand `{one_line(node)}` may be written to shared memory by each iteration")
+        return tile
 
     def _is_view(self, node: cst.Call) -> bool:
         """Whether a call is of a function of the file that only turns its first argument around."""
         kernel = self.reader.module.bindings.kernels.get(code(node.func)) if isinstance(node.func, cst.Name) else None
         if kernel is None or not node.args or not isinstance(kernel.node.body, cst.IndentedBlock):
             return False
-        value = only_returned(kernel.node.body)
-        arms = [value.body, value.orelse] if isinstance(value, cst.IfExp) else [value]
-        return bool(kernel.parameters) and all(_turned(arm) == kernel.parameters[0].name for arm in arms)
+        plain = all(
+            isinstance(one, (cst.If, cst.Else, cst.SimpleStatementLine))
+            for one in walk(kernel.node.body)
+            if isinstance(one, (cst.BaseStatement, cst.Else))
+        )
+        small = [one for one in walk(kernel.node.body) if isinstance(one, cst.BaseSmallStatement)]
+        values = [one.value for one in small if isinstance(one, cst.Return)]
+        others = [one for one in small if not isinstance(one, cst.Return) and not _is_text(one)]
+        arms = [arm for one in values for arm in ([one.body, one.orelse] if isinstance(one, cst.IfExp) else [one])]
+        first = kernel.parameters[0].name if kernel.parameters else None
+        return plain and bool(arms) and not others and all(_turned(arm) == first for arm in arms)
 
     def depth(self, ring: str) -> str | None:
         """The number of tiles (or barriers) that a variable of this name has been allocated with; None for others."""
@@ -210,6 +197,11 @@ class LoopText:
                 raise Refusal(f"`{one_line(statement)}` uses {', '.join(sorted(names))}")
             (waits if self.reader.is_hopper(call, "mbarrier.wait") else refills).append(place)
         return Ring(tile.ring, tile.slot, tile.depth, barrier, tuple(waits), tuple(refills))
+
+
+def _is_text(small: cst.BaseSmallStatement) -> bool:
+    """Whether a statement is a docstring."""
+    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
 def _turned(node: cst.CSTNode | None) -> str | None:

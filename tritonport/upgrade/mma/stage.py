@@ -23,6 +23,7 @@ from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, dots_of, is_started,
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.rotate import RotatedWriter
 from tritonport.upgrade.mma.spelling import FileReader, one_line
+from tritonport.upgrade.mma.staging import unstaged
 
 STAYS = "TP501"
 HELPERS = ("dot_awaited", "dot_added_started", "dot_new_started", "dot_started")
@@ -76,7 +77,8 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
         for place, statement in enumerate(lines):
             if not isinstance(statement, cst.For) or not isinstance(statement.body, cst.IndentedBlock):
                 continue
-            loop = LoopText(kernel.node, lines, place, reader.synchronous(statement), statement, reader)
+            read = unstaged(reader.synchronous(statement), reader)
+            loop = LoopText(kernel.node, lines, place, read, statement, reader)
             dots = tuple(dots_of(loop))
             if not dots or is_started(loop) or reader.is_gl(statement.iter, "static_range"):
                 continue
