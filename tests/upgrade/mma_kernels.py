@@ -249,6 +249,19 @@ def matmul(version: str) -> str:
     return _file(MATMUL, {"dot_added", "mma_layout", "F32_PRECISION"}, version)
 
 
+def copied(version: str) -> str:
+    """The matrix product with its tiles as the stage tma gives them to dots."""
+    kernel = MATMUL
+    for name, index in (("a", 0), ("b", 1)):
+        tile = f"        {name} = {name}_ring.index(slot)\n"
+        turned = f"        {name} = landed(in_order({name}_ring.index(slot), [1, 0]), {index}, acc_layout)\n"
+        assert kernel.count(tile) == 1
+        kernel = kernel.replace(tile, f"{turned}        {name}_smem = dot_operand({name}, {index}, acc_layout)\n")
+    kernel = kernel.replace("dot_added(a, b, acc)", "dot_added(a_smem, b_smem, acc)")
+    helpers = {"dot_added", "dot_operand", "in_order", "landed", "mma_layout", "F32_PRECISION"}
+    return _file(kernel, helpers, version)
+
+
 def persistent(version: str) -> str:
     """The product by hand, with one barrier for both tiles: the ring goes on from tile to tile of two programs."""
     return _file(

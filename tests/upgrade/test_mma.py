@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 import torch
 
 from tests.convert.kernels import VERSION, module_of
-from tests.upgrade.mma_kernels import attention, matmul, persistent
+from tests.upgrade.mma_kernels import attention, copied, matmul, persistent
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.mma import upgrade_gluon
@@ -20,7 +20,7 @@ from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
 ROOT = Path(__file__).parents[2]
-KERNELS = {"matmul": matmul, "persistent": persistent, "attention": attention}
+KERNELS = {"matmul": matmul, "copied": copied, "persistent": persistent, "attention": attention}
 
 
 @cache
@@ -182,6 +182,18 @@ def attention_kernel_between_dots(cols_qk, n_keys, CAUSAL: gl.constexpr, offs_m_
     mbarrier.invalidate(q_ready)
 """
     assert steady in text
+
+
+def test_a_dot_takes_the_copied_tile_itself() -> None:
+    # dot_operand would write what is in registers to a buffer that the dot under way still reads.
+    text = upgraded(copied("3.9"), "3.9").text
+    expected = """
+        a = landed(in_order(a_ring.index(slot), [1, 0]), 0, acc_layout)
+        mbarrier.wait(b_ready.index(slot), phase)
+        b = landed(in_order(b_ring.index(slot), [1, 0]), 1, acc_layout)
+        acc = dot_added_started(a, b, acc)
+"""
+    assert expected in text
 
 
 @pytest.mark.parametrize("name", KERNELS)

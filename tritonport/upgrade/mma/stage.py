@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.names import Names
@@ -16,7 +17,7 @@ from tritonport.rules_data import TRITON_VERSIONS
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
-from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
+from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
 from tritonport.upgrade.mma.depth import deeper
 from tritonport.upgrade.mma.kept import Written, write_kept
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, dots_of, is_started, plan_loop
@@ -50,7 +51,7 @@ def upgrade_gluon(before: Conversion, text: str, *, path: str, options: ConvertO
         text: the file as the user has it: its lines are those of the diagnostics.
     """
     module = SourceModule(before.text, path, shared_project())
-    found = dots_in(module, options)
+    found = [one for one in dots_in(module, options) if one.plan is not None or not _is_fallback(one)]
     places = Places(module, text)
     said = [
         Diagnostic(STAYS, message(call, one), path, *places.of(one, call), one.kernel.name)
@@ -99,6 +100,15 @@ def dots_in(module: SourceModule, options: ConvertOptions) -> list[Found]:
         if kernel.language == "gluon" and (options.kernels is None or kernel.name in options.kernels)
         for one in loops_of(module, kernel, options)
     ]
+
+
+def _is_fallback(found: Found) -> bool:
+    """Whether a dot belongs to the form with pointers that an entry of the stage tma calls where TMA cannot copy."""
+    kernel = found.kernel
+    if "tma" not in stages_of(kernel.module.text) or not is_called(kernel.module, kernel):
+        return False
+    waits = (found.loop.reader.is_hopper(node, "mbarrier.wait") for node in walk(kernel.node))
+    return not any(waits)
 
 
 def message(call: cst.Call, found: Found) -> str:
