@@ -115,9 +115,7 @@ def _closure(
     return sorted(found)
 
 
-def check_pure(
-    statement: cst.BaseStatement, may_load: Callable[[cst.CSTNode], bool] = lambda node: False
-) -> None:
+def check_pure(statement: cst.BaseStatement, may_load: Callable[[cst.CSTNode], bool] = lambda node: False) -> None:
     """Raises NotSplit for a statement that does more than compute a number; may_load: loads that are no access."""
     code = cst.Module([]).code_for_node(statement).strip().splitlines()[0]
     if not isinstance(statement, cst.SimpleStatementLine):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -37,32 +38,57 @@ from tritonport.upgrade.tma import stage as tma_stage
 from tritonport.upgrade.tma.spelled import copies_of
 
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
+ALL = "all"
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
 
 
 def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion:
-    """A file taken to `options.stage`; Triton kernels are converted first.
+    """A file taken to `options.stage`; Triton kernels are converted first, and the stages it stands on come before it.
 
-    A kernel that the stage cannot change stays literal, with a diagnostic per access.
+    A kernel that a stage cannot change stays as it was, with a diagnostic per access.
 
     Raises:
         InputError: the text is not Python (TP001).
     """
-    literal = convert_text(text, path=path, options=options)
-    if options.stage == "mma":
-        return upgrade_gluon(literal, text, path=path, options=options)
-    module = SourceModule(literal.text, path, shared_project())
+    found = convert_text(text, path=path, options=options)
     original = _Original(text, path, options.target)
-    if options.stage == "tma":
-        return _through_descriptors(literal, module, original, options)
-    if options.stage == multibuffer.STAGE:
-        before = _through_descriptors(literal, module, original, replace(options, stage="tma"))
-        return _multibuffered(before, original, options)
+    for stage in steps_to(options.stage, options.target, stages_of(found.text)):
+        found = _STEPS[stage](found, original, replace(options, stage=stage, kernels=_with_forms(options, found.text)))
+    return found
+
+
+def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
+    """The stages that a file goes through to get to one, in order; `done`: those that it has behind it.
+
+    "all" is every stage that the target has: where TMA cannot copy, cp.async does.
+    """
+    hopper = "tile_descriptor" in available(target)
+    if stage == ALL:
+        return ("tma", "async-copy", "multibuffer", "mma") if hopper else ("async-copy",)
+    if stage == "mma" and "async-copy" not in done:
+        return ("tma", "multibuffer", "mma")
+    return ("tma", "multibuffer") if stage == "multibuffer" else (stage,)
+
+
+def _with_forms(options: ConvertOptions, text: str) -> frozenset[str] | None:
+    """The kernels that are asked for, with the functions that the stage tma has made of them."""
+    if options.kernels is None:
+        return None
+    made = re.findall(r"^def (\w+)_(tiles(?:_\d+)?)\(", text, re.MULTILINE)
+    return frozenset({*options.kernels, *(f"{name}_{form}" for name, form in made if name in options.kernels)})
+
+
+def _copied_asynchronously(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+    """A file whose loops send the tiles that dots read through cp.async."""
+    module = SourceModule(before.text, original.module.path, shared_project())
     plans: list[KernelPlan] = []
-    found = list(literal.diagnostics)
+    found = list(before.diagnostics)
+    forms = "tma" in stages_of(before.text)
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
+        if forms and is_called(module, kernel):
+            continue  # a form that an entry of the stage tma calls
         plan = plan_kernel(module, kernel)
         problem = _kernel_problem(module, kernel, options.target)
         if plan.loops and problem is not None:
@@ -76,16 +102,15 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     found = [one for one in found if not (is_acted_on(one.code, one.message) and one.line in acted)]
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
     if not plans:
-        return replace(literal, diagnostics=tuple(found))
+        return replace(before, diagnostics=tuple(found))
     output = _written(module, plans, options)
     indent = str(module.tree.default_indent)
-    return replace(literal, text=break_long_lines(output, literal.text, indent), diagnostics=tuple(found))
+    return replace(before, text=break_long_lines(output, before.text, indent), diagnostics=tuple(found))
 
 
-def _through_descriptors(
-    literal: Conversion, module: SourceModule, original: _Original, options: ConvertOptions
-) -> Conversion:
+def _through_descriptors(literal: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
     """A file whose tiles go through descriptors, where they can."""
+    module = SourceModule(literal.text, original.module.path, shared_project())
     plans: list[tma_plan.KernelPlan] = []
     found = list(literal.diagnostics)
     triton = alias(module, "triton", "triton")
@@ -184,6 +209,19 @@ def _written(module: SourceModule, plans: Sequence[KernelPlan], options: Convert
     return with_header(text, options.stage, options.target, *async_copy_versions(options.triton))
 
 
+def _awaited_later(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+    """A file whose dots stay under way while a loop goes on."""
+    return upgrade_gluon(before, original.text, path=original.module.path, options=options)
+
+
+_STEPS: dict[str, Callable[[Conversion, _Original, ConvertOptions], Conversion]] = {
+    "async-copy": _copied_asynchronously,
+    "tma": _through_descriptors,
+    "multibuffer": _multibuffered,
+    "mma": _awaited_later,
+}
+
+
 class _Swap(cst.CSTTransformer):
     def __init__(self, changed: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
         super().__init__()
@@ -199,6 +237,7 @@ class _Original:
     """The file as the user has it: where its accesses stand."""
 
     def __init__(self, text: str, path: str, target: str) -> None:
+        self.text = text
         self.module = without_block_pointers(SourceModule(text, path, shared_project()), target)
         self.kernels = {kernel.qualified: kernel for kernel in self.module.kernels}
 
@@ -246,4 +285,4 @@ class _Original:
         return self.module.position(same[0].node)
 
 
-__all__ = ["STAGES", "upgrade_text"]
+__all__ = ["ALL", "STAGES", "steps_to", "upgrade_text"]

@@ -16,7 +16,7 @@ from tritonport.upgrade.mma.alike import PLACE, TILE, check_alike, definitions, 
 from tritonport.upgrade.mma.prologue import PrologueLoop, prologues
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, indexed
 from tritonport.upgrade.mma.spelling import code, names_assigned, one_line, simple_assignment
-from tritonport.upgrade.slices import NotSplit, check_pure, names_of, reads_of
+from tritonport.upgrade.slices import NotSplit, check_pure, names_of, read_names
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _needed(loop: LoopText, refills: Sequence[int], known: set[str]) -> list[int
     Raises:
         Refusal: one does more than to compute a number.
     """
-    needed = set().union(*(reads_of(loop.body[place]) for place in refills)) - known
+    needed = set().union(*(read_names(loop.body[place]) for place in refills)) - known
     found: set[int] = set()
     changed = True
     while changed:
@@ -167,7 +167,7 @@ def _needed(loop: LoopText, refills: Sequence[int], known: set[str]) -> list[int
                 if (loop.index in names_of(statement)) and _carries(loop, place):
                     raise Refusal(f"`{one_line(statement)}` adds up numbers of the iterations")
                 found.add(place)
-                needed |= reads_of(statement) - known
+                needed |= read_names(statement) - known
                 changed = True
     return sorted(found)
 
@@ -175,15 +175,15 @@ def _needed(loop: LoopText, refills: Sequence[int], known: set[str]) -> list[int
 def _divided(loop: LoopText, refills: Sequence[int], found: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The statements that serve these refills alone, and those that others need too."""
     served = {*refills, *found}
-    elsewhere = set().union(*(reads_of(line) for place, line in enumerate(loop.body) if place not in served), set())
-    after = set().union(*(reads_of(line) for line in loop.block[loop.place + 1 :]), set())
+    elsewhere = set().union(*(read_names(line) for place, line in enumerate(loop.body) if place not in served), set())
+    after = set().union(*(read_names(line) for line in loop.block[loop.place + 1 :]), set())
     shared: set[int] = set()
     for place in reversed(found):
         if names_assigned(loop.body[place]) & (elsewhere | after):
             if _carries(loop, place):
                 raise Refusal(f"other statements read what `{one_line(loop.body[place])}` adds up for the next tile")
             shared.add(place)
-            elsewhere |= reads_of(loop.body[place])
+            elsewhere |= read_names(loop.body[place])
     depth = _depth(loop, refills)
     for place in (*refills, *found):
         line = loop.body[place]
@@ -205,9 +205,9 @@ def _carries(loop: LoopText, place: int) -> bool:
     statement = loop.body[place]
     for name in names_assigned(statement):
         earlier = [one for one in loop.assignments(name) if one < place]
-        if name in reads_of(statement) and not earlier:
+        if name in read_names(statement) and not earlier:
             return True
-        if any(name in reads_of(line) for line in loop.body[:place]) and not earlier:
+        if any(name in read_names(line) for line in loop.body[:place]) and not earlier:
             return True
     return False
 

@@ -11,7 +11,7 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias
 from tritonport.upgrade.mma.rings import LoopText
 from tritonport.upgrade.mma.spelling import code, names_assigned
-from tritonport.upgrade.slices import reads_of
+from tritonport.upgrade.slices import read_names
 
 LONGEST_REPEATED = 4
 """Statements that are written twice rather than as a function."""
@@ -62,7 +62,7 @@ def _results(loop: LoopText, places: Sequence[int]) -> list[str]:
     small = [node for node in walk(loop.function.body) if isinstance(node, cst.BaseSmallStatement)]
     tests = [node.test for node in walk(loop.function.body) if isinstance(node, (cst.If, cst.While))]
     iterated = [node.iter for node in walk(loop.function.body) if isinstance(node, cst.For)]
-    read = set().union(*(reads_of(node) for node in [*small, *tests, *iterated] if id(node) not in inside), set())
+    read = set().union(*(read_names(node) for node in [*small, *tests, *iterated] if id(node) not in inside), set())
     # What the next iteration begins with.
     read |= _exposed([loop.body[place] for place in places]) - _made(loop.body[: places[0]])
     made = [name for place in places for name in sorted(names_assigned(loop.body[place]))]
@@ -83,7 +83,7 @@ def _exposed(lines: Sequence[cst.BaseStatement]) -> set[str]:
     found: set[str] = set()
     made: set[str] = set()
     for line in lines:
-        found |= reads_of(line) - made
+        found |= read_names(line) - made
         made |= _made([line])
     return found
 

@@ -12,7 +12,7 @@ from tritonport.upgrade.mma.alike import bounds_of
 from tritonport.upgrade.mma.delay import Delay, delay_of
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
 from tritonport.upgrade.mma.spelling import Dot, calls_in, code, names_assigned, one_line, simple_assignment
-from tritonport.upgrade.slices import names_of, reads_of
+from tritonport.upgrade.slices import names_of, read_names
 
 LONGEST_HEAD = 12
 """Statements before the last dot but one, which a rotated loop has twice."""
@@ -204,7 +204,7 @@ def _rotated(loop: LoopText, first: Dot, last: Dot) -> Rotated:
     rings = _rings(loop, tiles)
     delay = delay_of(loop, rings, last.place) if rings else None
     start, stop, step = bounds_of(loop)
-    if any(loop.index in reads_of(line) for line in loop.block[loop.place + 1 :]):
+    if any(loop.index in read_names(line) for line in loop.block[loop.place + 1 :]):
         raise Refusal(f"{loop.index} is read behind the loop")
     copies = any(called(call) == "wait_group" for line in loop.body for call in calls_in(line))
     plan = Rotated(loop, first, last, operand, chain, tuple(rescales), None, delay, start, stop, step, copies)
@@ -275,7 +275,7 @@ def _phase(loop: LoopText, plan: Rotated, moved: tuple[int, ...]) -> str | None:
     """The variable beside the place that the moved statements read, of those that the loop changes."""
     own = set().union(*(names_assigned(loop.body[place]) for place in moved), set())
     changing = {loop.index} | {name for line in loop.body for name in names_assigned(line)}
-    read = set().union(*(reads_of(loop.body[place]) for place in moved), set())
+    read = set().union(*(read_names(loop.body[place]) for place in moved), set())
     found = (read & changing) - own - ({plan.delay.slot} if plan.delay is not None else set())
     if len(found) > 1 or loop.index in found:
         raise Refusal(f"where its tiles are depends on {', '.join(sorted(found))}")

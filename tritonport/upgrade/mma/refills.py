@@ -10,7 +10,7 @@ from tritonport.convert.names import Names
 from tritonport.upgrade.edit import renamed
 from tritonport.upgrade.mma.delay import Delay
 from tritonport.upgrade.mma.spelling import code, names_assigned
-from tritonport.upgrade.slices import reads_of
+from tritonport.upgrade.slices import read_names
 
 
 class RefillWriter:
@@ -64,7 +64,7 @@ class RefillWriter:
     def _is_kept(self, place: int) -> bool:
         """Whether a statement stays where it is: it moves a pointer on."""
         statement = self.delay.loop.body[place]
-        return bool(names_assigned(statement) & reads_of(statement))
+        return bool(names_assigned(statement) & read_names(statement))
 
     def statement(self, text: str) -> cst.BaseStatement:
         """One statement from source text."""

@@ -25,7 +25,7 @@ from tritonport.upgrade.mma.spelling import (
     simple_assignment,
     started_call,
 )
-from tritonport.upgrade.slices import reads_of
+from tritonport.upgrade.slices import read_names
 
 
 class RotatedWriter:
@@ -207,7 +207,7 @@ class RotatedWriter:
 
     def _rescales_move(self, later: Sequence[int]) -> bool:
         first = min(self.plan.rescales)
-        read = set().union(*(reads_of(self.loop.body[place]) for place in self.plan.rescales))
+        read = set().union(*(read_names(self.loop.body[place]) for place in self.plan.rescales))
         between = [place for place in range(first, self.plan.last.place) if place not in self.plan.rescales]
         return not any(names_assigned(self.loop.body[place]) & read for place in [*between, *later])
 
@@ -224,12 +224,12 @@ class RotatedWriter:
 
     def _served(self, inner: Sequence[int], fills: set[int]) -> set[int]:
         """The statements before a refill that compute where it copies from."""
-        needed = set().union(*(reads_of(self.loop.body[place]) for place in fills), set())
+        needed = set().union(*(read_names(self.loop.body[place]) for place in fills), set())
         found: set[int] = set()
         for place in reversed(inner):
             if place < max(fills, default=0) and place not in fills and names_assigned(self.loop.body[place]) & needed:
                 found.add(place)
-                needed |= reads_of(self.loop.body[place])
+                needed |= read_names(self.loop.body[place])
         return found
 
     def _is_one_piece(self) -> bool:

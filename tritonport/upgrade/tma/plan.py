@@ -16,8 +16,8 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.dots import Operand, called, feeds_dot, operand_of
 from tritonport.upgrade.async_copy.plan import Refused
 from tritonport.upgrade.async_copy.runs import unspecialised
-from tritonport.upgrade.async_copy.slices import names_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, considered, reasons
+from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
