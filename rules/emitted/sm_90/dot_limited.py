@@ -1,4 +1,4 @@
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
 
 @gluon.jit
@@ -9,6 +9,7 @@ def dot_limited(a, b, acc, precision: gl.constexpr, use_acc: gl.constexpr, limit
         b_smem = operand_smem(b, 1)
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
-        return warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc, max_num_imprecise_acc=limit)
+        pending = warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc, max_num_imprecise_acc=limit, is_async=True)
+        return warpgroup_mma_wait(0, deps=[pending])
     else:
         return dot_as(a, b, acc, precision, use_acc)

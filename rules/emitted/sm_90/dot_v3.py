@@ -1,4 +1,4 @@
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
 
 @gluon.jit
@@ -11,10 +11,12 @@ def dot_v3(a, b, acc, use_acc: gl.constexpr):
         a_regs = gl.convert_layout(a, a_layout)
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
-        return warpgroup_mma(a_regs, b_smem, acc, use_acc=use_acc)
+        pending = warpgroup_mma(a_regs, b_smem, acc, use_acc=use_acc, is_async=True)
     else:
         a_smem = operand_smem(a, 0)
         b_smem = operand_smem(b, 1)
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
-        return warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc)
+        pending = warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc, is_async=True)
+    # A wait of its own, as Triton has: its barrier stands behind the dot, not between the loads of the next tiles.
+    return warpgroup_mma_wait(0, deps=[pending])
