@@ -77,6 +77,18 @@ def test_the_numbers_are_those_of_the_original(tmp_path: Path) -> None:
     assert_same_numbers(kernel_text(SCALED, PARAMETERS), tmp_path)
 
 
+@pytest.mark.parametrize("product", ["rows[:, None] * stride", "stride * rows[:, None]"])
+def test_what_a_row_is_multiplied_with_says_where_rows_lie(product: str) -> None:
+    body = f"""
+rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+cols = tl.arange(0, BLOCK)
+tl.store(out_ptr + {product} + cols[None, :], tl.full([BLOCK, BLOCK], 1.0, tl.float32))
+"""
+    text = ported(kernel_text(body, "out_ptr, stride, BLOCK: tl.constexpr"))
+    assert '"ALIGNED": lambda args: multiples_of_16(args, "stride")' in text
+    assert "element_bits(out_ptr) if ALIGNED else 128" in text
+
+
 def test_a_pointer_that_is_assigned_to_itself_is_moved_once(tmp_path: Path) -> None:
     # The copy that keeps the name comes last: the one for the store reads the argument too.
     body = """

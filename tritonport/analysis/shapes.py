@@ -44,7 +44,8 @@ def padded_strides(value: Value, rank: int) -> tuple[Stride, ...]:
 def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
     """Which arguments have to be multiples of 16 for `left op right` to be one.
 
-    One factor of a product is enough: of `row * stride` that is the stride, and a compile-time factor before others.
+    One factor of a product is enough: of `row * stride` and `stride * row` that is the stride, and a compile-time
+    factor before others.
     Of compile-time arguments the product itself counts: `BLOCK_K * SPLIT_K` is one entry.
     """
     if op in ("add", "sub", "mod"):
@@ -57,9 +58,9 @@ def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
         compile_time = [value for value in factors if value.kind is Kind.CONSTEXPR]
         if len(compile_time) == 2 and len(left.multiples) == len(right.multiples) == 1:
             return frozenset({PRODUCT.join((*left.multiples, *right.multiples))})
-        return (
-            min((compile_time or factors), key=lambda value: len(value.multiples)).multiples if factors else frozenset()
-        )
+        # An index has rows between its multiples, whichever side it stands on: the number it is multiplied with counts.
+        chosen = sorted(compile_time or factors, key=lambda value: (value.is_tensor, len(value.multiples)))
+        return chosen[0].multiples if chosen else frozenset()
     return frozenset()
 
 

@@ -10,6 +10,6 @@ def dot_limited(a, b, acc, precision: gl.constexpr, use_acc: gl.constexpr, limit
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
         pending = warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc, max_num_imprecise_acc=limit, is_async=True)
-        return warpgroup_mma_wait(0, deps=[pending])
+        return warpgroup_mma_wait(0, deps=[pending, a_smem, b_smem])[0]
     else:
         return dot_as(a, b, acc, precision, use_acc)

@@ -12,11 +12,12 @@ def dot_v3(a, b, acc, use_acc: gl.constexpr):
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
         pending = warpgroup_mma(a_regs, b_smem, acc, use_acc=use_acc, is_async=True)
+        # A wait of its own, for the operands too, as Triton writes it.
+        return warpgroup_mma_wait(0, deps=[pending, b_smem])[0]
     else:
         a_smem = operand_smem(a, 0)
         b_smem = operand_smem(b, 1)
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
         pending = warpgroup_mma(a_smem, b_smem, acc, use_acc=use_acc, is_async=True)
-    # A wait of its own, as Triton has: its barrier stands behind the dot, not between the loads of the next tiles.
-    return warpgroup_mma_wait(0, deps=[pending])
+        return warpgroup_mma_wait(0, deps=[pending, a_smem, b_smem])[0]
