@@ -134,3 +134,28 @@ def test_a_load_that_only_indices_follow_stays_where_it_is() -> None:
     near = ported_lines(LATE.replace("    y = ", "    z = rows[:, None] * BN\n    y = ").replace("- x)", "- x - z)"))
     loads = [index for index, line in enumerate(near) if " = gl.load(" in line]
     assert near[loads[0]].startswith("x = ")
+
+
+MASKED = """
+acc = tl.zeros([BM, BM], dtype=tl.float32)
+for step in range(steps):
+    place = step * BN + cols
+    x = tl.load(x_ptr + rows[:, None] * BN + place[None, :], mask=place[None, :] < 90, other=0.0)
+    y = tl.load(y_ptr + place[:, None] * BM + rows[None, :], mask=place[:, None] < 90, other=0.0)
+    gram = tl.dot(tl.trans(x), x)
+    {before}seen = place[None, :] < 90
+    acc = tl.dot(tl.where(seen, gram, 0.0), y, acc)
+tl.store(out_ptr + rows[:, None] * BM + rows[None, :], acc)
+"""
+
+
+def test_a_mask_that_a_load_has_too_is_made_before_it() -> None:
+    lines = ported_lines(MASKED.format(before=""))
+    made = next(index for index, line in enumerate(lines) if line.startswith("seen = "))
+    assert lines[made + 1].startswith("x = gl.load(")
+
+
+def test_a_mask_stays_below_what_its_names_are_given() -> None:
+    lines = ported_lines(MASKED.format(before="place = place + 1\n    "))
+    made = next(index for index, line in enumerate(lines) if line.startswith("seen = "))
+    assert made > next(index for index, line in enumerate(lines) if line.startswith("gram = "))

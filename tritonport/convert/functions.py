@@ -25,7 +25,7 @@ from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, suffix
 from tritonport.convert.parameters import has_default, with_commas
-from tritonport.convert.sinking import sink_loads
+from tritonport.convert.sinking import raise_masks, sink_loads
 from tritonport.convert.snippets import rename
 from tritonport.convert.staging import shared_arguments, tiles_to_stage, turned
 from tritonport.convert.wants import Want, key
@@ -505,7 +505,7 @@ class FunctionWriter(AccumulatorWriter):
             return body.with_changes(body=small)
         assert isinstance(body, cst.IndentedBlock)
         written: list[cst.BaseStatement] = []
-        lines = sink_loads(body.body, self.frames) if self.depth else body.body
+        lines = raise_masks(sink_loads(body.body, self.frames), self.frames) if self.depth else body.body
         self.staged |= tiles_to_stage(lines, self.frames)
         if not self.final:
             for line in reversed(lines):

@@ -1,4 +1,4 @@
-"""Moving loads down to their first use.
+"""Moving loads down to their first use, and masks up to theirs.
 
 Gluon schedules nothing: a tile that is loaded at the top of a loop and used at its end sits in registers for the whole
 iteration. Triton's compiler moves such a load down where nothing between could write what it reads; so does this, for
@@ -43,6 +43,43 @@ def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[
         if any(computes(passed, frames) for passed in ordered[start + 1 : place + 1]):
             ordered.insert(place, ordered.pop(start))
     return ordered
+
+
+def raise_masks(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[cst.BaseStatement]:
+    """The statements of a loop body with each mask that a load above a dot has too, word for word, moved up to it.
+
+    Triton's compiler computes an expression once, where it is first written, and in another layout beside it; the mask
+    of the scores is then ready before the dot that the scores come from.
+    """
+    ordered = list(lines)
+    for line in lines:
+        mask = _mask(line, frames)
+        start = ordered.index(line)
+        if mask is None:
+            continue
+        needed, bound = _names_read(line), _names_bound(line)
+        place = start
+        for position in range(start - 1, -1, -1):
+            other = ordered[position]
+            if _writes(other, frames) or needed & _names_bound(other) or bound & _names_read(other):
+                break
+            if loaded_tile(other, frames) is not None and any(mask.deep_equals(node) for node in walk(other)):
+                place = position
+        if any(has_dot(passed, frames) for passed in ordered[place:start]):
+            ordered.insert(place, ordered.pop(start))
+    return ordered
+
+
+def _mask(line: cst.BaseStatement, frames: list[Frame]) -> cst.BaseExpression | None:
+    """The comparison of indices that a statement assigns to a name; None for any other statement."""
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    small = line.body[0]
+    if not isinstance(small, cst.Assign) or not isinstance(small.value, cst.Comparison):
+        return None
+    value = next((frame.values[small.value] for frame in frames if small.value in frame.values), None)
+    named = len(small.targets) == 1 and isinstance(small.targets[0].target, cst.Name)
+    return small.value if named and value is not None and value.is_tensor and value.cheap else None
 
 
 def _writes(line: cst.BaseStatement, frames: list[Frame]) -> bool:
