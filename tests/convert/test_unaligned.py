@@ -122,3 +122,18 @@ for start in range(0, n, BLOCK):
     text = kernel_text(body, PARAMETERS)
     assert ported(text).count("cols_store = ") == 1
     assert_same_numbers(text, tmp_path)
+
+
+def test_a_sum_stored_as_it_is_has_a_layout_for_its_type() -> None:
+    body = """
+rows = tl.arange(0, BLOCK)
+offs = rows[:, None] * BLOCK + rows[None, :]
+x = tl.load(x_ptr + offs)
+acc = tl.dot(x, x)
+tl.store(half_ptr + offs, acc.to(half_ptr.dtype.element_ty))
+tl.store(out_ptr + offs, acc)
+"""
+    text = ported(kernel_text(body, "x_ptr, half_ptr, out_ptr, BLOCK: tl.constexpr"))
+    assert "out_layout: gl.constexpr = coalesced([BLOCK, BLOCK], element_bits(out_ptr), [1, 0], gl.num_warps())" in text
+    assert "element_bits(x_ptr, half_ptr)" in text
+    assert "gl.convert_layout(acc, out_layout)" in text

@@ -28,7 +28,7 @@ from tritonport.convert.wants import Want
 from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.layouts.solver import collect, frames_of, solve
-from tritonport.layouts.stores import split_unaligned
+from tritonport.layouts.stores import split_types, split_unaligned
 from tritonport.layouts.terms import Root, Term, root_of
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
@@ -203,6 +203,7 @@ class ModuleWriter:
             self.analysed[kernel] = Analysed(kernel, frame, interpreter.integers)
             self._integers[id(frame)] = interpreter.integers
             alignment = self.alignment_of(frame, (root_of(value.focus) for value in values if value.focus is not None))
+            split_types(values)
             split_unaligned(values, alignment.depends)
             for inner in frames:
                 if inner is not frame:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tritonport.analysis.values import Value
-from tritonport.layouts.terms import Root, resolve
+from tritonport.layouts.terms import Root, equivalent, resolve
 
 
 def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]], bool]) -> None:
@@ -36,6 +36,34 @@ def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]],
         access = next(found for found in wide.accesses if (found.pointers, found.multiples) == (pointers, multiples))
         own = made.setdefault(wide, Root(wide.rank, wide.shape, wide.order, wide=wide))
         own.accesses.append(replace(access))
+        value.focus = own
+
+
+def split_types(values: Iterable[Value]) -> None:
+    """Give stores of what has to be converted anyway, as the type it was computed in, a layout for that type.
+
+    The sum of a dot, a tile, that is stored in float32 with a layout that other tiles of 16 bits have too, would be stored 32
+    bytes per thread. Where the types are equal after all, so are the layouts, and the compiler has them once.
+    """
+    made: dict[tuple[Root, tuple[str, ...]], Root] = {}
+    for value in values:
+        if value.op != "store" or value.focus is None or value.access is None or len(value.operands) < 2:
+            continue
+        root, stored = resolve(value.focus), value.operands[1].value
+        order, pointers, multiples = value.access
+        if order is None or not isinstance(root, Root) or root.pinned is not None or root.dot is not None:
+            continue
+        if not stored.is_tensor or stored.rank < 2 or stored.focus is None or equivalent(stored.term, root):
+            continue
+        if stored.element and set(stored.element) <= set(pointers):
+            # It was cast to the type that is stored there, which is likely to be that of what was read.
+            continue
+        access = next(found for found in root.accesses if (found.pointers, found.multiples) == (pointers, multiples))
+        if all(other.pointers == pointers for other in root.accesses):
+            continue
+        own = made.setdefault((root, pointers), Root(root.rank, root.shape, root.order))
+        own.accesses.append(replace(access))
+        root.accesses.remove(access)
         value.focus = own
 
 
