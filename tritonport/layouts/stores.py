@@ -42,8 +42,8 @@ def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]],
 def split_types(values: Iterable[Value]) -> None:
     """Give stores of what has to be converted anyway, as the type it was computed in, a layout for that type.
 
-    The sum of a dot, a tile, that is stored in float32 with a layout that other tiles of 16 bits have too, would be stored 32
-    bytes per thread. Where the types are equal after all, so are the layouts, and the compiler has them once.
+    The float32 sum of a dot would be stored 32 bytes per thread in the layout of a tile of 16-bit elements. Where the
+    types are equal after all, so are the layouts, and the compiler has them once.
     """
     made: dict[tuple[Root, tuple[str, ...]], Root] = {}
     for value in values:
