@@ -17,6 +17,8 @@ from tritonport.convert import ConvertOptions, convert_text  # noqa: E402
 from tritonport.upgrade import STAGES, upgrade_text  # noqa: E402
 
 TRITON = "3.9"
+BEFORE = {"multibuffer": "tma", "mma": "multibuffer"}
+"""The stage whose output another one reads."""
 
 
 def fixtures(names: list[str]) -> list[Path]:
@@ -50,11 +52,13 @@ def update(path: Path) -> bool:
 
 
 def upgrade(path: Path, literal: str) -> None:
-    """Write one fixture's expected/STAGE.py of each stage that changes its literal port."""
+    """Write one fixture's expected/STAGE.py of each stage that changes what the stage before it wrote."""
     known = {literal}
+    texts = {"literal": literal}
     for stage in STAGES:
         options = ConvertOptions(triton=TRITON, stage=stage)
-        text = upgrade_text(literal, path=str(path.relative_to(ROOT)), options=options).text
+        before = texts[BEFORE.get(stage, "literal")]
+        texts[stage] = text = upgrade_text(before, path=str(path.relative_to(ROOT)), options=options).text
         target = path.parent / "expected" / f"{stage}.py"
         if text not in known and (not target.is_file() or target.read_text(encoding="utf-8") != text):
             target.write_text(text, encoding="utf-8")

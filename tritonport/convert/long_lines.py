@@ -105,11 +105,21 @@ def _whole_lines(text: str) -> Iterator[int]:
         return
 
 
+def _import(code: str, indent: str, step: str, limit: int) -> list[str] | None:
+    """`from m import (a, b)` over several lines; None for another statement."""
+    head, found, names = code.partition(" import ")
+    if not head.startswith("from ") or not found or "(" in names:
+        return None
+    whole = f"{indent}{step}{names}"
+    inside = [whole] if len(whole) <= limit else [f"{indent}{step}{name.strip()}," for name in names.split(",")]
+    return [f"{indent}{head} import (", *inside, f"{indent})"]
+
+
 def _broken(line: str, step: str, limit: int) -> list[str]:
     code = line.lstrip()
     indent = line[: len(line) - len(code)]
     code, comment = _without_comment(code)
-    made = _split(code, indent, step, limit)
+    made = _import(code, indent, step, limit) or _split(code, indent, step, limit)
     if not _same_program(code, made):
         return [line]
     return [indent + comment, *made] if comment else made

@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
 from tritonport.rules_data import TRITON_VERSIONS, version_key
 from tritonport.source.module import SourceModule, dotted
+from tritonport.source.walk import walk
 
 Statements = list[cst.SimpleStatementLine | cst.BaseCompoundStatement]
 _HEADER = re.compile(r"#\s*tritonport: stages? (?P<stages>[\w, -]+?)(?: for (?P<target>sm_\w+))?, Triton (?P<range>.+)")
@@ -95,10 +96,10 @@ def _joined(statement: cst.BaseStatement, qualified: str, wanted: Sequence[str])
     small = statement.body[0]
     if not isinstance(small, cst.ImportFrom) or small.module is None or dotted(small.module) != qualified:
         return None
-    if isinstance(small.names, cst.ImportStar) or small.lpar is not None:
+    if isinstance(small.names, cst.ImportStar) or any(isinstance(node, cst.Comment) for node in walk(small)):
         return None
     bare = [one.with_changes(comma=cst.MaybeSentinel.DEFAULT) for one in small.names]
-    names = sorted([*(cst.Module([]).code_for_node(one) for one in bare), *wanted])
+    names = sorted([*(cst.Module([]).code_for_node(one).strip() for one in bare), *wanted])
     made = cst.parse_statement(f"from {qualified} import {', '.join(names)}\n")
     return statement.with_changes(body=made.body)
 
