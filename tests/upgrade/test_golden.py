@@ -21,9 +21,10 @@ def test_the_tiled_loops_have_a_golden() -> None:
     assert found >= {"attention", "attention_backward", "matmul"}
     found = {path.parents[1].name for path in ROOT.glob("fixtures/*/expected/tma.py")}
     assert found >= {"attention", "attention_backward", "block_pointer_matmul", "linear_attention", "matmul"}
-    for stage in ("multibuffer", "mma"):
+    # Sums of fp8 products are added outside of the instruction: their dots stay synchronous.
+    for stage, more in (("multibuffer", {"fp8_matmul"}), ("mma", set())):
         found = {path.parents[1].name for path in ROOT.glob(f"fixtures/*/expected/{stage}.py")}
-        assert found >= {"attention", "block_pointer_matmul", "fp8_matmul", "matmul", "persistent_matmul"}, stage
+        assert found >= {"attention", "block_pointer_matmul", "matmul", "persistent_matmul"} | more, stage
 
 
 CASES = [
