@@ -1,8 +1,9 @@
-"""The depth of a ring of cp.async: one place more, for the tile that the dot under way still reads."""
+"""The depth of rings: for cp.async one place more, for what the dot under way still reads; for a chain one less."""
 
 from __future__ import annotations
 
 import re
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -26,4 +27,30 @@ def deeper(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-__all__ = ["deeper"]
+def with_chain(function: cst.FunctionDef) -> cst.FunctionDef:
+    """The kernel of the launches with its ring one place less deep: a chain of dots frees its tiles early."""
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+    for node in (node for decorator in function.decorators for node in walk(decorator)):
+        if _is_depth(node) and not any(_keyword(argument) == "chained" for argument in node.args):
+            given = ", ".join(code(one.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for one in node.args)
+            # On one line, which is broken anew where it is too long.
+            swaps[node] = cst.parse_expression(f"{code(node.func)}({given}, chained=True)")
+    made: cst.FunctionDef = replaced(function, swaps)
+    return made
+
+
+def launched_by(function: cst.FunctionDef, kernels: set[str]) -> bool:
+    """Whether a function is a kernel of launches that fill in a depth, and calls one of these kernels."""
+    filled = any(_is_depth(node) for decorator in function.decorators for node in walk(decorator))
+    return filled and any(called(node) in kernels for node in walk(function.body))
+
+
+def _is_depth(node: cst.CSTNode) -> TypeGuard[cst.Call]:
+    return isinstance(node, cst.Call) and re.fullmatch(r"ring_depth_for(_\d+)?", called(node)) is not None
+
+
+def _keyword(argument: cst.Arg) -> str:
+    return argument.keyword.value if argument.keyword is not None else ""
+
+
+__all__ = ["deeper", "launched_by", "with_chain"]

@@ -18,7 +18,7 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
-from tritonport.upgrade.mma.depth import deeper
+from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain
 from tritonport.upgrade.mma.kept import Written, write_kept
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, dots_of, is_started, plan_loop
 from tritonport.upgrade.mma.rings import LoopText, Refusal
@@ -181,8 +181,15 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         if any(dot.starter is None and isinstance(dot.call.func, cst.Name) for dot in dots):
             imports.append("from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait")
     deep = {one.kernel.node for one in planned if isinstance(one.plan, KeptUnderWay) and one.plan.waits}
-    splice = _Splice(changed, functions, deep)
-    kernels = {id(one.kernel.node) for one in planned}
+    kept = {one.kernel.name for one in planned if isinstance(one.plan, KeptUnderWay)}
+    chained = {one.kernel.name for one in planned} - kept
+    entries = {
+        kernel.node
+        for kernel in module.kernels
+        if kernel.node not in deep and launched_by(kernel.node, chained) and not launched_by(kernel.node, kept)
+    }
+    splice = _Splice(changed, functions, deep, entries)
+    kernels = {id(one.kernel.node) for one in planned} | {id(node) for node in entries}
     body: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
     place: int | None = None
     for statement in module.tree.body:
@@ -207,8 +214,10 @@ class _Splice(cst.CSTTransformer):
         changed: Written,
         functions: dict[cst.CSTNode, list[cst.BaseStatement]],
         deep: set[cst.FunctionDef],
+        entries: set[cst.FunctionDef],
     ) -> None:
         super().__init__()
+        self.entries = entries
         self.changed = changed
         self.functions = functions
         self.deep = deep
@@ -224,6 +233,8 @@ class _Splice(cst.CSTTransformer):
     ) -> cst.FunctionDef | cst.FlattenSentinel[cst.BaseStatement]:
         if original_node in self.deep:
             updated_node = deeper(updated_node)
+        if original_node in self.entries:
+            updated_node = with_chain(updated_node)
         before = self.functions.get(original_node)
         return cst.FlattenSentinel([*before, updated_node]) if before else updated_node
 
