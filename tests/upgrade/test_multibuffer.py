@@ -187,7 +187,7 @@ def test_a_refill_before_the_last_read_is_found(tmp_path: Path) -> None:
 def compiled(name: str, folder: Path) -> Resources:
     kernel_name, types, constants = COMPILED[name]
     kernel = innermost(getattr(module_of(rings(name), folder, "compiled"), kernel_name))
-    constants = {**constants, "NUM_BUFFERS": 3}
+    constants = dict(constants, NUM_BUFFERS=3)
     kinds = {"out_ptr": "*fp32", **types, **dict.fromkeys(constants, "constexpr")}
     signature = {parameter.name: kinds.get(parameter.name, "i32") for parameter in kernel.params}
     found = compile_kernel({"fn": kernel, "signature": signature, "constexprs": constants, "num_warps": 4}, "sm_90")

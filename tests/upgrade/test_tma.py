@@ -26,7 +26,7 @@ def upgraded(text: str, version: str = VERSION) -> Conversion:
 
 def run(text: str, folder: Path, **arguments: Any) -> tuple[torch.Tensor, list[bool]]:
     """The result, and for each descriptor that a launch asked for whether it got one."""
-    module = module_of(text, folder, "kernel")
+    module: Any = module_of(text, folder, "kernel")
     made: list[bool] = []
     own = module.tile_descriptor
 

@@ -128,7 +128,7 @@ def draw(files: Sequence[FileBench]) -> Any:
         for series in panel.series:
             below = [value - low for value, low in zip(series.values, series.low, strict=True)]
             above = [high - value for value, high in zip(series.values, series.high, strict=True)]
-            style = {"color": "black", "linewidth": 2.0} if series.stage == ORIGINAL else {}
+            style: dict[str, Any] = {"color": "black", "linewidth": 2.0} if series.stage == ORIGINAL else {}
             axes.errorbar(
                 series.places,
                 series.values,

@@ -24,8 +24,8 @@ SIZED = edited(
 
 def check(folder, case=SIZED, port=PORT, **fields):
     write_project(folder, case=case, port=port)
-    files = [str(folder / name) for name in ("scale.py", "scale_case.py", "port.py")]
-    return run_emulated(Request("T2", *files, seeds=(0,), **fields))
+    original, case_file, port_file = (str(folder / name) for name in ("scale.py", "scale_case.py", "port.py"))
+    return run_emulated(Request("T2", original, case_file, port_file, seeds=(0,), **fields))
 
 
 def sizes_of(result):
