@@ -6,6 +6,7 @@ and passes its options (`NUM_BUFFERS`) on. `data/rings/NAME.py` is what the stag
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tritonport.rules_data import version_key
 
@@ -24,7 +25,7 @@ def text_of(name: str, version: str) -> str:
 _TILE = "tensordesc<fp16[16,16]>"
 _TILES = {"x_desc": _TILE, "y_desc": _TILE, "table_ptr": "*i32"}
 _OPERANDS = {"a_desc": "tensordesc<fp16[64,32]>", "b_desc": "tensordesc<fp16[32,32]>"}
-COMPILED = {
+COMPILED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "matmul": ("matmul_kernel", _OPERANDS, dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=32)),
     "attention": (
         "attention_kernel",
