@@ -53,7 +53,9 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     found = convert_text(text, path=path, options=options)
     original = _Original(text, path, options.target)
     for stage in steps_to(options.stage, options.target, stages_of(found.text)):
-        found = _STEPS[stage](found, original, replace(options, stage=stage, kernels=_with_forms(options, found.text)))
+        # Of all stages the first is the one that fits.
+        asked = ALL if stage == "tma" and options.stage == ALL else stage
+        found = _STEPS[stage](found, original, replace(options, stage=asked, kernels=_with_forms(options, found.text)))
     return found
 
 
@@ -122,6 +124,8 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         if done and is_called(module, kernel):
             continue  # the form with pointers that an entry of this stage calls
         plan = tma_plan.plan_kernel(module, kernel, triton)
+        if options.stage == ALL and not plan.whole:
+            continue  # cp.async takes the tiles that TMA cannot
         problem = _tma_problem(module, kernel, options.target)
         if plan.loads and problem is not None:
             said = Reason(NO_DESCRIPTOR, problem)

@@ -105,6 +105,11 @@ class LoopText:
             if found is None:
                 return None
             return Tile(found.ring, found.slot, found.depth, (*found.chain, places[0]))
+        if isinstance(node, cst.IfExp):
+            # Two views of one tile, of which the kernel's compile-time arguments choose.
+            found, other = (self.tile(one, before) for one in (node.body, node.orelse))
+            if found is not None and found == other:
+                return found
         if not isinstance(node, cst.Call):
             raise Refusal(f"its operand `{one_line(node)}` is computed by each iteration")
         return self._viewed(node, before)

@@ -28,8 +28,17 @@ def step_sign(step: cst.BaseExpression | None, module: SourceModule, kernel: Ker
         path = dotted(step.value) or ""
         return 1 if path.endswith((".block_shape", ".shape")) else 0
     if isinstance(step, cst.Name):
-        return 1 if _is_extent(step.value, module, kernel) else _assigned_sign(step.value, module, kernel)
+        if _is_extent(step.value, module, kernel) or is_asserted(step, module, kernel):
+            return 1
+        return _assigned_sign(step.value, module, kernel)
     return 0
+
+
+def is_asserted(step: cst.BaseExpression | None, module: SourceModule, kernel: Kernel) -> bool:
+    """Whether a step is a compile-time argument of which nothing else shows the sign: the kernel asserts it."""
+    if not isinstance(step, cst.Name) or _is_extent(step.value, module, kernel):
+        return False
+    return any(one.constexpr and one.name == step.value for one in kernel.parameters)
 
 
 def _is_extent(name: str, module: SourceModule, kernel: Kernel) -> bool:
@@ -86,4 +95,4 @@ def _code(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node).strip()
 
 
-__all__ = ["step_sign"]
+__all__ = ["is_asserted", "step_sign"]

@@ -16,6 +16,7 @@ from tritonport.upgrade.multibuffer.home import Allocation
 from tritonport.upgrade.multibuffer.operations import arguments
 from tritonport.upgrade.multibuffer.plan import Barrier, Ring, RingLoop
 from tritonport.upgrade.multibuffer.schedule import made_anew, refill_places
+from tritonport.upgrade.multibuffer.steps import is_asserted
 from tritonport.upgrade.multibuffer.writes import may_run_ahead
 from tritonport.upgrade.slices import names_of
 
@@ -156,7 +157,10 @@ class _LoopWriter:
         """The statements in the place of the loop, the loop itself last."""
         node = self.plan.loop.node
         self.bounds = Bounds(self.plan.loop, self.plan.body, self.names, self.ring.module)
-        lines = [*self.bounds.lines, *(f"{self.ahead[name]} = {name}" for name in self.plan.split.carried)]
+        step = self.plan.loop.step
+        asserted = is_asserted(step, self.ring.source, self.ring.ring.kernel)
+        lines = [f"{self.ring.gl}.static_assert({self.ring.code(step)} > 0)"] if asserted and step is not None else []
+        lines += [*self.bounds.lines, *(f"{self.ahead[name]} = {name}" for name in self.plan.split.carried)]
         before: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = list(map(self.ring.statement, lines))
         before.append(self._prologue())
         kept = [line for line in node.leading_lines if line.comment is None or not said_of_depth(line.comment.value)]

@@ -93,6 +93,11 @@ class KernelPlan:
     refused: tuple[Refused, ...]
     assumed: tuple[Assumed, ...] = ()
 
+    @property
+    def whole(self) -> bool:
+        """Whether no load of a dot's operand in a loop stays as it was."""
+        return not any(one.access.kind == "load" and one.access.loops for one in self.refused)
+
 
 def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
     """The tiles of a Gluon kernel that descriptors can move.

@@ -88,6 +88,7 @@ class SpelledWriter:
             if key not in self.tiles:
                 self.tiles[key] = (self.names.fresh(f"{copy.target}_tile"), self.names.fresh(f"{copy.target}_ready"))
         self.phases: dict[int, str] = {}
+        self.begun: set[int] = set()
 
     def write(self) -> cst.FunctionDef:
         """The function in the place of the kernel's own."""
@@ -102,7 +103,24 @@ class SpelledWriter:
         lines: list[cst.BaseStatement] = []
         pending: list[tuple[str, list[cst.BaseStatement]]] = []
         for statement in statements:
+            common = self._common(statement)
+            for both in common:
+                lines += self._begun(both[0], both[1])
+                self.begun |= {id(copy.line) for copy in both}
+            if common:
+                # The branches read what has been copied.
+                lines += [line for _, awaited in pending for line in awaited]
+                pending.clear()
+                lines += [self._wait(both[0]) for both in common]
+                assert isinstance(statement, cst.If)
+                chosen = self._chosen(statement, common)
+                if chosen is not None:
+                    lines += chosen
+                    continue
             copy = self.by_line.get(id(statement))
+            if copy is not None and id(copy.line) in self.begun:
+                lines += self._awaited(copy)[1:]
+                continue
             if copy is not None:
                 lines += self._begun(copy)
                 pending.append((copy.target, self._awaited(copy)))
@@ -118,6 +136,36 @@ class SpelledWriter:
             else:
                 lines.append(statement)
         return lines + [line for _, awaited in pending for line in awaited]
+
+    def _common(self, statement: cst.BaseStatement) -> list[tuple[_Copy, _Copy]]:
+        """The operands that both branches of an `if` on compile-time values copy, from other places of a tensor."""
+        if not isinstance(statement, cst.If) or not isinstance(statement.orelse, cst.Else):
+            return []
+        constants = {one.name for one in self.kernel.parameters if one.constexpr}
+        if not names_of(statement.test) <= constants:
+            return []
+        branches = [
+            {self._key(copy): copy for line in body.body if (copy := self.by_line.get(id(line))) is not None}
+            for body in (statement.body, statement.orelse.body)
+        ]
+        found = [(copy, branches[1][key]) for key, copy in branches[0].items() if key in branches[1]]
+        lists = [len(self._elements(copy.call.args[1].value)) for pair in found for copy in pair]
+        return found if all(lists) and len(set(lists)) == 1 else []
+
+    def _elements(self, node: cst.BaseExpression) -> list[str]:
+        """The elements of a list; none for another expression."""
+        return [self._code(one.value) for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+
+    def _chosen(self, node: cst.If, common: Sequence[tuple[_Copy, _Copy]]) -> list[cst.BaseStatement] | None:
+        """What the operands are, where the branches say nothing else; None where they do."""
+        lines = [line for body in (node.body, node.orelse.body) for line in body.body]  # type: ignore[union-attr]
+        if len(lines) != 2 * len(common) or any(first.target != second.target for first, second in common):
+            return None
+        test = self._code(node.test)
+        return [
+            self._statement(f"{one.target} = {self._value(one)} if {test} else {self._value(other)}")
+            for one, other in common
+        ]
 
     def _if(self, node: cst.If, outermost: bool) -> cst.If:
         body = node.body
@@ -162,25 +210,38 @@ class SpelledWriter:
             made[0] = made[0].with_changes(leading_lines=node.leading_lines)
         return [*made, loop_node, *(self._statement(line) for line in after)]
 
-    def _begun(self, copy: _Copy) -> list[cst.BaseStatement]:
+    def _begun(self, copy: _Copy, other: _Copy | None = None) -> list[cst.BaseStatement]:
         tile, ready = self.tiles[self._key(copy)]
         descriptor, coordinates = (self._code(argument.value) for argument in copy.call.args[:2])
+        if other is not None:
+            node = next(one for one in walk(self.kernel.node) if isinstance(one, cst.If) and copy.line in one.body.body)
+            here, there = (self._elements(one.call.args[1].value) for one in (copy, other))
+            test = self._code(node.test)
+            chosen = [
+                one if one == two else f"{one} if {test} else {two}" for one, two in zip(here, there, strict=True)
+            ]
+            coordinates = f"[{', '.join(chosen)}]"
         made = [
             self._statement(f"mbarrier.expect({ready}, {descriptor}.block_type.nbytes)"),
             self._statement(f"{self.load}({descriptor}, {coordinates}, {ready}, {tile})"),
         ]
-        made[0] = made[0].with_changes(leading_lines=copy.line.leading_lines)
+        if other is None:
+            made[0] = made[0].with_changes(leading_lines=copy.line.leading_lines)
         return made
 
     def _awaited(self, copy: _Copy) -> list[cst.BaseStatement]:
-        tile, ready = self.tiles[self._key(copy)]
+        return [self._wait(copy), self._statement(f"{copy.target} = {self._value(copy)}")]
+
+    def _value(self, copy: _Copy) -> str:
+        """What a copied operand is: the call without its copy, in the view that the source takes of it."""
+        tile, _ = self.tiles[self._key(copy)]
         along, precision = (self._code(argument.value) for argument in copy.call.args[2:])
         landed = cst.parse_expression(f"{self.helper}({tile}, {along}, {precision})")
-        value = landed if copy.value is copy.call else replaced(copy.value, {copy.call: landed})
-        return [
-            self._statement(f"mbarrier.wait({ready}, {self.phases[id(copy.loop)]})"),
-            self._statement(f"{copy.target} = {self._code(value)}"),
-        ]
+        return self._code(landed if copy.value is copy.call else replaced(copy.value, {copy.call: landed}))
+
+    def _wait(self, copy: _Copy) -> cst.BaseStatement:
+        ready = self.tiles[self._key(copy)][1]
+        return self._statement(f"mbarrier.wait({ready}, {self.phases[id(copy.loop)]})")
 
     def _code(self, node: cst.CSTNode) -> str:
         return self.module.code_for_node(node).strip()
