@@ -29,6 +29,11 @@ def test_the_example_is_a_real_one() -> None:
     assert after in convert_text(text, path=str(file), options=ConvertOptions()).text
 
 
+def test_the_example_of_a_stage_is_what_stands_in_its_golden() -> None:
+    file, loop = example("stage mma")
+    assert loop in (file.parent / "expected" / "mma.py").read_text()
+
+
 def test_the_two_commands_are_scripts_and_ci_runs_the_second() -> None:
     for command in ("bash scripts/demo.sh", "bash scripts/test.sh"):
         assert f"```console\n{command}\n```" in README
