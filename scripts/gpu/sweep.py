@@ -2,8 +2,8 @@
 
     python scripts/gpu/sweep.py [--out FILE.md]
 
-needs a GPU, torch, Triton, click and libcst; about two minutes. Results are compared with torch's own before anything is
-timed; the versions run in turns, with the L2 cache flushed, nothing waits for the device in between.
+needs a GPU, torch, Triton, click and libcst; about two minutes. Results are compared with torch's own before
+anything is timed; versions run in turns, the L2 cache is flushed, nothing waits for the device in between.
 """
 
 from __future__ import annotations
