@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import libcst as cst
@@ -120,6 +120,12 @@ def _functions_of(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunction
             yield from _functions_of(child)
 
 
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> cst.Module:
+    """The tree of a file. The steps of an upgrade read one text several times, and no step changes a node of a tree."""
+    return cst.parse_module(text)
+
+
 class SourceModule:
     """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
 
@@ -132,7 +138,7 @@ class SourceModule:
         self.project = project if project is not None else Project()
         self._lookups: dict[str, list[Meaning]] = {}
         try:
-            self.tree = tree if tree is not None else cst.parse_module(text)
+            self.tree = tree if tree is not None else _parsed(text)
         except cst.ParserSyntaxError as error:
             raise InputError(_syntax_error(text, path, error)) from error
         self.bindings = Bindings()
@@ -163,6 +169,21 @@ class SourceModule:
     def nodes(self) -> list[cst.CSTNode]:
         """Every node of the file, listed once."""
         return list(walk(self.tree))
+
+    @cached_property
+    def calls(self) -> Mapping[str, Sequence[tuple[Kernel, cst.Call]]]:
+        """The calls in the kernels of the file, each with the kernel around it, by the dotted name of what is called.
+
+        A call in a function inside of another one stands in both.
+        """
+        found: dict[str, list[tuple[Kernel, cst.Call]]] = {}
+        for kernel in self.kernels:
+            for node in walk(kernel.node):
+                path = dotted(node.func) if type(node) is cst.Call else None
+                if path is not None:
+                    assert isinstance(node, cst.Call)
+                    found.setdefault(path, []).append((kernel, node))
+        return found
 
     @cached_property
     def name(self) -> str:

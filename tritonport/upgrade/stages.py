@@ -176,7 +176,7 @@ def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
     """Whether a kernel is only launched, so that a heuristic may fill its arguments."""
     if kernel.decorator is None:
         return False
-    return not is_called(module, kernel) and kernel.name not in asked_of(walk(module.tree))
+    return not is_called(module, kernel) and kernel.name not in asked_of(module.nodes)
 
 
 def _written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertOptions) -> str:

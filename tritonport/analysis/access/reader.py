@@ -19,14 +19,12 @@ from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.module import Kernel, SourceModule
 
 
 def is_called(module: SourceModule, kernel: Kernel) -> bool:
     """Whether other kernels of the file call one, so that its arguments may be tiles."""
-    calls = (node for other in module.kernels if other is not kernel for node in walk(other.node))
-    return any(isinstance(node, cst.Call) and dotted(node.func) == kernel.name for node in calls)
+    return any(caller is not kernel for caller, _ in module.calls.get(kernel.name, ()))
 
 
 def branch_of(statement: cst.If, taken: int) -> cst.BaseSuite | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
@@ -26,11 +27,9 @@ def call_sites(module: SourceModule, kernel: Kernel) -> list[CallSite]:
     """The calls of a function in the kernels of its file."""
     parameters = tuple(parameter.name for parameter in kernel.parameters)
     return [
-        CallSite(other, node, bound(node, parameters))
-        for other in module.kernels
-        if other is not kernel
-        for node in walk(other.node.body)
-        if isinstance(node, cst.Call) and dotted(node.func) == kernel.name
+        CallSite(caller, call, bound(call, parameters))
+        for caller, call in module.calls.get(kernel.name, ())
+        if caller is not kernel
     ]
 
 
@@ -38,7 +37,7 @@ def launched_through(module: SourceModule, kernel: Kernel) -> list[Kernel] | str
     """The functions on the way from the launches to a function, itself first; or why they cannot take an argument."""
     found: list[Kernel] = []
     wanted = [kernel]
-    asked = asked_of(walk(module.tree))
+    asked = asked_of(module.nodes)
     while wanted:
         one = wanted.pop()
         if one in found:
@@ -141,19 +140,25 @@ def _elements(call: cst.Call) -> Iterator[cst.DictElement]:
 
 def _is_passed(module: SourceModule, kernel: Kernel) -> bool:
     """Whether a kernel of the file names a function without calling it: a partition, or what combines elements."""
-    for other in module.kernels:
-        called = {id(node.func) for node in walk(other.node.body) if isinstance(node, cst.Call)}
-        for node in walk(other.node.body):
-            if isinstance(node, cst.Name) and node.value == kernel.name and id(node) not in called:
-                return True
-    return False
+    return kernel.name in _passed(module)
+
+
+@lru_cache(maxsize=4)
+def _passed(module: SourceModule) -> frozenset[str]:
+    """The names in the kernels of a file that are more than what is called there."""
+    found: set[str] = set()
+    for kernel in module.kernels:
+        nodes = list(walk(kernel.node.body))
+        called = {id(node.func) for node in nodes if isinstance(node, cst.Call)}
+        found |= {node.value for node in nodes if type(node) is cst.Name and id(node) not in called}
+    return frozenset(found)
 
 
 def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
     """Whether the file launches a kernel by `kernel[grid]`."""
     return any(
         isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value == kernel.name
-        for node in walk(module.tree)
+        for node in module.nodes
     )
 
 

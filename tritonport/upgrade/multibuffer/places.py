@@ -31,8 +31,8 @@ def places_of(function: cst.FunctionDef) -> dict[cst.CSTNode, Place]:
 
 def statement_of(node: cst.CSTNode, places: Mapping[cst.CSTNode, Place]) -> Place:
     """The innermost statement around a node."""
-    found = [place for statement, place in places.items() if any(item is node for item in walk(statement))]
-    return max(found, key=lambda place: len(place.around))
+    by_depth = sorted(places.items(), key=lambda one: -len(one[1].around))
+    return next(place for statement, place in by_depth if any(item is node for item in walk(statement)))
 
 
 def _in_block(block: cst.BaseSuite, around: tuple[Place, ...]) -> Iterator[Place]:
