@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,7 +30,10 @@ def rings(name: str) -> str:
 
 
 def run(text: str, folder: Path, steps: int, **options: Any) -> torch.Tensor:
-    module = module_of(text, folder, "kernel")
+    return launched(module_of(text, folder, "kernel"), steps, **options)
+
+
+def launched(module: ModuleType, steps: int, **options: Any) -> torch.Tensor:
     with emulated(target="sm_90"):
         result: torch.Tensor = module.launch(steps, **options)
     assert not result.isnan().any()
@@ -136,9 +140,10 @@ SOME = [(0, 2), (1, 3), (2, 2), (4, 1), (5, 2), (3, 4)]
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_computes_the_same_at_every_depth_and_trip_count(name: str, tmp_path: Path) -> None:
     cases = EVERY if name in ("attention", "hand_written") else SOME
-    wanted = {steps: run(text_of(name, VERSION), tmp_path, steps) for steps in {steps for steps, _ in cases}}
+    before, after = (module_of(text, tmp_path, "kernel") for text in (text_of(name, VERSION), rings(name)))
+    wanted = {steps: launched(before, steps) for steps in {steps for steps, _ in cases}}
     for steps, buffers in cases:
-        got = run(rings(name), tmp_path, steps, NUM_BUFFERS=buffers)
+        got = launched(after, steps, NUM_BUFFERS=buffers)
         assert torch.equal(got, wanted[steps]), f"{steps} iterations, {buffers} buffers"
 
 
