@@ -41,12 +41,16 @@ def tile_bytes(descriptor):
     return size + 8
 
 
-def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_memory=232448):
+def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_memory=232448, chained=False):
     """Tiles in each ring: what the launch or its configuration says under `name`, else the number of stages, two at
-    least, but no more than fit shared memory beside the tiles that are copied `once`."""
+    least, but no more than fit shared memory beside the tiles that are copied `once`.
+
+    `chained`: dots that overlap free their tiles early, so one place less holds as many iterations' copies.
+    """
     if args.get(name) is not None:
         return args[name]
-    depth = max(num_stages or args.get("num_stages", 3), 2)
+    stages = num_stages or args.get("num_stages", 3)
+    depth = max(stages - 1, 1) if chained else max(stages, 2)
     taken = sum(tile_bytes(args.get(one)) for one in once)
     each = sum(tile_bytes(args.get(one)) for one in descriptors)
     return max(min(depth, (shared_memory - taken) // each), 1) if each else depth
