@@ -8,4 +8,4 @@ def start_cached_copy(smem, pointers, mask, in_runs: gl.constexpr, cache: gl.con
     if copies_words(pointers.type.layout, smem.layout, smem.dtype, in_runs):
         async_copy.async_load(smem, pointers, mask=present, cache_modifier=cache, eviction_policy=evict)
     else:
-        smem.store(gl.load(pointers, mask=present, other=0, cache_modifier=cache, eviction_policy=evict))
+        smem.store(gl.load(pointers, mask=present, other=0.0, cache_modifier=cache, eviction_policy=evict))

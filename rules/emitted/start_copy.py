@@ -8,4 +8,4 @@ def start_copy(smem, pointers, mask, in_runs: gl.constexpr):
     if copies_words(pointers.type.layout, smem.layout, smem.dtype, in_runs):
         async_copy.async_load(smem, pointers, mask=present)
     else:
-        smem.store(gl.load(pointers, mask=present, other=0))
+        smem.store(gl.load(pointers, mask=present, other=0.0))

@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.source.walk import walk
 from tritonport.upgrade.mma.spelling import FileReader, bare_call, code, names_assigned, one_line, simple_assignment
 from tritonport.upgrade.mma.staging import COPIED, STAGED, is_copied
+from tritonport.upgrade.mma.unchanged import writer_of
 
 VIEWS = frozenset({"permute", "reshape", "trans"})
 
@@ -97,6 +98,9 @@ class LoopText:
             if not places:
                 if node.value == self.index:
                     raise Refusal(f"its operand {node.value} is the loop's index")
+                writer = writer_of(node.value, self.node, self.function, self.reader)
+                if writer is not None:
+                    raise Refusal(f"its operand {node.value} is no tile of a ring, and `{writer}` may write to it")
                 return None
             made = simple_assignment(self.body[places[0]])
             if len(places) > 1 or made is None or places[0] >= before:

@@ -55,7 +55,7 @@ def _is_extent(name: str, module: SourceModule, kernel: Kernel) -> bool:
         if (last in _SHAPES or last.endswith("_layout")) and _lists(shape, name):
             return True
     return any(
-        _lists(argument.value, f'args["{given}"]')
+        _lists(argument.value, f'args["{given}"]', f'args.get("{given}", ')
         for launched, given in argument_names(module, kernel, name)
         for parameter in launched.parameters
         for call in walk(heuristic_of(launched, parameter.name) or cst.Name("args"))
@@ -69,9 +69,10 @@ def _makes_descriptor(call: cst.Call) -> bool:
     return (dotted(call.func) or "").startswith("tile_descriptor")
 
 
-def _lists(node: cst.CSTNode | None, text: str) -> bool:
-    """Whether an expression is a list with this element."""
-    return isinstance(node, (cst.List, cst.Tuple)) and any(_code(one.value) == text for one in node.elements)
+def _lists(node: cst.CSTNode | None, text: str, defaulted: str | None = None) -> bool:
+    """Whether an expression is a list with this element, or with one that begins as `defaulted` does."""
+    elements = [_code(one.value) for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+    return any(one == text or (defaulted is not None and one.startswith(defaulted)) for one in elements)
 
 
 def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:

@@ -75,8 +75,8 @@ class HostNames:
             default = self.known[node.id]
             return f'args["{node.id}"]' if default is None else f'args.get("{node.id}", {default})'
         if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
-            text = ast.unparse(ast.BinOp(ast.Name("left"), node.op, ast.Name("right")))
-            return text.replace("left", self._grouped(node.left)).replace("right", self._grouped(node.right))
+            _, operator, _ = ast.unparse(ast.BinOp(ast.Name("x"), node.op, ast.Name("y"))).split()
+            return f"{self._grouped(node.left)} {operator} {self._grouped(node.right)}"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
             return f"{'-' if isinstance(node.op, ast.USub) else 'not '}{self._grouped(node.operand)}"
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -84,8 +84,8 @@ class HostNames:
             if nothing and isinstance(node.left, ast.Name) and node.left.id in self.arguments:
                 return f'args["{node.left.id}"] {"is" if isinstance(node.ops[0], ast.Is) else "is not"} None'
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            text = ast.unparse(ast.Compare(ast.Name("left"), node.ops, [ast.Name("right")]))
-            return text.replace("left", self._grouped(node.left)).replace("right", self._grouped(node.comparators[0]))
+            operator = ast.unparse(ast.Compare(ast.Name("x"), node.ops, [ast.Name("y")])).removeprefix("x").strip("y ")
+            return f"{self._grouped(node.left)} {operator} {self._grouped(node.comparators[0])}"
         if isinstance(node, ast.Call) and not node.keywords:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in _ON_HOST:
