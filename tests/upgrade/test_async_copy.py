@@ -208,6 +208,15 @@ def test_what_is_left_says_access_condition_and_line(statement: str) -> None:
     assert "a_ring" not in conversion.text
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.float8_e4m3fn, torch.int8])
+def test_a_copy_through_registers_fills_in_zero_of_every_type(dtype: torch.dtype, tmp_path: Path) -> None:
+    rows = torch.arange(64 * 41).view(64, 41) % 7 - 3
+    # Rows of 41 bytes: nothing that cp.async could copy, and a depth that no block divides.
+    given = {"a": rows.float().to(dtype), "b": rows.t()[:, :32].contiguous().float().to(dtype)}
+    got = run(upgraded(matmul(), "sm_90").text, tmp_path, "sm_90", **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+
+
 # -- that it computes the same
 
 

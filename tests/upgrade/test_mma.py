@@ -1,6 +1,7 @@
 """Stage mma: what it writes, that it computes the same, and that a mistake in it would be found."""
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 import torch
 
 from tests.convert.kernels import VERSION, module_of
+from tests.upgrade.kernels import matmul as pointers
 from tests.upgrade.mma_kernels import attention, copied, matmul, persistent
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.upgrade import upgrade_text
@@ -366,6 +368,23 @@ def test_what_is_not_proved_stays_synchronous(name: str, right: str, wrong: str,
         assert "stays synchronous" in one.message
         assert "dot" in changed.splitlines()[one.line - 1]
     assert any(re.search(words, one.message) for one in found.diagnostics)
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_a_tile_that_the_loop_copies_again_is_no_operand_of_a_dot_under_way(view: bool) -> None:
+    options = ConvertOptions(triton=VERSION, target="sm_90", stage="tma")
+    text = upgrade_text(pointers(), path="kernel.py", options=options).text
+    if view:
+        tile, loop = "in_order(a_tile, a_order)", "    phase = 0\n"
+        assert text.count(tile) == text.count(loop) == 1
+        text = text.replace(tile, "turned").replace(loop, f"    turned = {tile}\n{loop}")
+    found = upgrade_gluon(Conversion(text, (), ()), text, path="kernel.py", options=replace(options, stage="mma"))
+    assert found.text == text
+    name = "turned" if view else "a_tile"
+    assert any(
+        re.search(rf"operand {name} is no tile of a ring, and `load_tile\(.* may write to it", one.message)
+        for one in found.diagnostics
+    )
 
 
 def test_a_function_that_is_only_named_like_one_of_the_port_is_not_taken_for_it() -> None:

@@ -14,7 +14,10 @@ from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import indexed, matmul
 from tests.upgrade.test_async_copy import operands
 from tritonport.convert import Conversion, ConvertOptions
+from tritonport.source.module import SourceModule
+from tritonport.source.project import shared_project
 from tritonport.upgrade import upgrade_text
+from tritonport.upgrade.tma.terms import HostNames
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
@@ -192,6 +195,44 @@ def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
     if "the load of a" in said[0].message:
         assert "a_desc" not in found.text
         assert "a = tl.load(" in template.replace(right, wrong).splitlines()[said[0].line - 1]
+
+
+def test_a_kernel_in_a_class_stays() -> None:
+    # Its two forms would stand in the class too, where the kernel that chooses does not find them.
+    head, kernel = matmul().split("@triton.jit\n")
+    kernel, host = kernel.split("\n\n\ndef launch")
+    method = "".join(f"    {line}\n" for line in f"@staticmethod\n@triton.jit\n{kernel}".splitlines())
+    text = f"{head}class Products:\n{method}\n\ndef launch{host}"
+    found = upgraded(text.replace("    matmul_kernel[(", "    Products.matmul_kernel[("))
+    assert "tile_descriptor" not in found.text
+    assert {one.code for one in found.diagnostics} == {"TP412"}
+    assert all("its kernel stands in a class" in one.message for one in found.diagnostics)
+
+
+def test_parameters_that_are_given_by_keyword_alone(tmp_path: Path) -> None:
+    text = matmul().replace("stride_cm,\n    BLOCK_M", "stride_cm, *,\n    BLOCK_M")
+    given = operands(64, 32, 64, torch.float16, "plain")
+    for stage in ("tma", "mma"):
+        found = upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, stage=stage))
+        got, made = run(found.text, tmp_path, **given)
+        torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+        assert len(made) == 3
+        assert all(made)
+        assert found.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("right - left", 'args["right"] - args["left"]'),
+        ("(left + right) // leftmost", '(args["left"] + args["right"]) // args["leftmost"]'),
+        ("right <= left", 'args["right"] <= args["left"]'),
+    ],
+)
+def test_what_a_launch_computes_has_the_names_of_its_arguments(text: str, expected: str) -> None:
+    source = "import triton\n\n\n@triton.jit\ndef kernel(left, right, leftmost):\n    pass\n"
+    kernel = SourceModule(source, "kernel.py", shared_project()).kernels[0]
+    assert HostNames(kernel, "triton", set()).source(text) == expected
 
 
 # -- that a mistake in it would be found

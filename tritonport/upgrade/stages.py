@@ -150,6 +150,8 @@ def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | Non
         return "its kernel is called or inspected by other code, so no launch can make descriptors"
     if any(parameter.star for parameter in kernel.parameters):
         return "its kernel takes any number of arguments"
+    if kernel.in_class:
+        return "its kernel stands in a class, and what stands there cannot be called by name from a kernel"
     return None
 
 

@@ -20,7 +20,7 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain
 from tritonport.upgrade.mma.kept import Written, write_kept
-from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, dots_of, is_started, plan_loop
+from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started, plan_loop
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.rotate import RotatedWriter
 from tritonport.upgrade.mma.spelling import FileReader, one_line
@@ -87,7 +87,10 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
                 yield Found(kernel, loop, dots, None, f"the stage has no form for {options.target}, only for sm_90")
                 continue
             try:
-                yield Found(kernel, loop, dots, plan_loop(loop))
+                plan = plan_loop(loop)
+                if isinstance(plan, Rotated) and kernel.in_class:
+                    raise Refusal("its kernel stands in a class, which has no place for a function that it calls")
+                yield Found(kernel, loop, dots, plan)
             except Refusal as error:
                 yield Found(kernel, loop, dots, None, str(error))
 

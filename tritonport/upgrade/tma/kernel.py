@@ -50,19 +50,20 @@ def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> l
     descriptors = _named(plan, names, file)
     plain = cst.Decorator(cst.parse_expression(f"{file.gluon}.jit"))
     blank = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-    before = node.with_changes(name=cst.Name(pointers), decorators=[plain], leading_lines=node.leading_lines)
+    before = _by_position(node).with_changes(name=cst.Name(pointers), decorators=[plain])
     spelling = Spelling(
         file.gl, file.load, file.store, file.helpers, {key: name for key, (name, _) in descriptors.items()}
     )
     body = BodyWriter(plan, spelling, names, module).write()
     used = dict.fromkeys(name for name, _ in descriptors.values())
     added = [cst.Param(cst.Name(name)) for name in used]
-    copied = node.with_changes(
+    given = _by_position(node)
+    copied = given.with_changes(
         name=cst.Name(tiles),
         decorators=[plain],
         leading_lines=blank,
         body=body,
-        params=node.params.with_changes(params=_one_to_a_line([*added, *_undefaulted(node)], node)),
+        params=given.params.with_changes(params=_one_to_a_line([*added, *_undefaulted(given)], node)),
     )
     copied = without_unread(copied, file.computing)
     copied = copied.with_changes(
@@ -107,9 +108,24 @@ def _entry(
     return with_flags(entry, plan.kernel, entries, file.gl, file.triton, merge=True, constexpr=False)
 
 
+def _by_position(node: cst.FunctionDef) -> cst.FunctionDef:
+    """A function whose parameters are all given by position, those behind `*` too: the entry passes every one."""
+    if not node.params.kwonly_params:
+        return node
+    every = [*_undefaulted(node), *(_without_default(one) for one in node.params.kwonly_params)]
+    params = node.params.with_changes(
+        params=_one_to_a_line(every, node), kwonly_params=[], star_arg=cst.MaybeSentinel.DEFAULT
+    )
+    return node.with_changes(params=params)
+
+
 def _undefaulted(node: cst.FunctionDef) -> list[cst.Param]:
     """The parameters without their defaults: the caller passes all of them."""
-    return [one.with_changes(default=None, equal=cst.MaybeSentinel.DEFAULT) for one in node.params.params]
+    return [_without_default(one) for one in node.params.params]
+
+
+def _without_default(param: cst.Param) -> cst.Param:
+    return param.with_changes(default=None, equal=cst.MaybeSentinel.DEFAULT)
 
 
 def _one_to_a_line(params: list[cst.Param], node: cst.FunctionDef) -> list[cst.Param]:
