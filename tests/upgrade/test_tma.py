@@ -131,6 +131,13 @@ def test_a_start_below_zero_takes_the_pointers(tmp_path: Path) -> None:
         run(upgraded(indexed()).text, tmp_path, **given, first=-16)
 
 
+def test_elements_of_64_bits_take_the_pointers(tmp_path: Path) -> None:
+    module = module_of(upgraded(matmul()).text, tmp_path, "kernel")
+    for dtype, copied in ((torch.float32, True), (torch.float64, False), (torch.int64, False)):
+        found = module.tile_descriptor(torch.zeros(64, 64, dtype=dtype), [64, 64], [64, 1], [16, 16])
+        assert (found is not None) == copied
+
+
 # -- what it refuses
 
 REFUSED = {

@@ -10,6 +10,8 @@ def tile_descriptor(tensor, shape, strides, block_shape, stored=False):
         shape, strides, block_shape = shape[::-1], strides[::-1], block_shape[::-1]
     shape = [2**31 - 1 if extent is None else extent for extent in shape]
     size = tensor.element_size()
+    if size > 4:
+        return None  # descriptors have elements of 8, 16 and 32 bits
     aligned = tensor.data_ptr() % 16 == 0 and all(stride > 0 and stride * size % 16 == 0 for stride in strides[:-1])
     if not aligned or strides[-1] != 1 or block_shape[-1] * size < 16 or not all(0 < n < 2**31 for n in shape):
         return None
