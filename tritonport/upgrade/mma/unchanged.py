@@ -9,8 +9,8 @@ from tritonport.upgrade.mma.spelling import FileReader, calls_in, one_line, simp
 from tritonport.upgrade.mma.staging import COPIED, STAGED
 from tritonport.upgrade.slices import names_of
 
-VIEWS = frozenset({"index", "permute", "reshape", "slice", "trans", "_reinterpret"})
-_READS = frozenset({*VIEWS, "load", "to"})
+_VIEWS = frozenset({"index", "permute", "reshape", "slice", "trans", "_reinterpret"})
+_READS = frozenset({*_VIEWS, "load", "to"})
 _ORDERED = ("in_order", "dot_added", "dot_awaited", *COPIED, *STAGED)
 _LANGUAGE = "triton.experimental.gluon.language."
 
@@ -31,7 +31,7 @@ def writer_of(name: str, node: cst.For, function: cst.FunctionDef, reader: FileR
 
 
 def _same_memory(name: str, function: cst.FunctionDef, reader: FileReader) -> set[str]:
-    """The variables of a function that may be the same memory: what a variable is a view of, and other views of that."""
+    """The variables of a function that may be the same memory: what one is a view of, and other views of that."""
     edges: list[tuple[str, set[str]]] = []
     for statement in walk(function.body):
         made = simple_assignment(statement) if isinstance(statement, cst.SimpleStatementLine) else None
@@ -51,7 +51,7 @@ def _viewed(value: cst.BaseExpression, reader: FileReader) -> set[str]:
         return names_of(value) if isinstance(value, (cst.Name, cst.IfExp, cst.Subscript, cst.Attribute)) else set()
     if reader.is_gl(value, "allocate_shared_memory") or reader.is_dot(value) or _is_language(value, reader):
         return set()
-    if isinstance(value.func, cst.Attribute) and value.func.attr.value in VIEWS:
+    if isinstance(value.func, cst.Attribute) and value.func.attr.value in _VIEWS:
         return _viewed(value.func.value, reader)
     if isinstance(value.func, cst.Attribute) and value.func.attr.value in _READS:
         return set()
@@ -72,4 +72,4 @@ def _is_language(call: cst.Call, reader: FileReader) -> bool:
     return any(one.startswith(_LANGUAGE) and "." not in one.removeprefix(_LANGUAGE) for one in names)
 
 
-__all__ = ["VIEWS", "writer_of"]
+__all__ = ["writer_of"]

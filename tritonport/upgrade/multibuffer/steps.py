@@ -71,8 +71,10 @@ def _makes_descriptor(call: cst.Call) -> bool:
 
 def _lists(node: cst.CSTNode | None, text: str, defaulted: str | None = None) -> bool:
     """Whether an expression is a list with this element, or with one that begins as `defaulted` does."""
-    elements = [_code(one.value) for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
-    return any(one == text or (defaulted is not None and one.startswith(defaulted)) for one in elements)
+    elements = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+    if defaulted is not None and any(isinstance(one, cst.Call) and _code(one).startswith(defaulted) for one in elements):
+        return True
+    return any(_code(one) == text for one in elements)
 
 
 def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:
