@@ -72,9 +72,8 @@ def _makes_descriptor(call: cst.Call) -> bool:
 def _lists(node: cst.CSTNode | None, text: str, defaulted: str | None = None) -> bool:
     """Whether an expression is a list with this element, or with one that begins as `defaulted` does."""
     elements = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
-    if defaulted is not None and any(isinstance(one, cst.Call) and _code(one).startswith(defaulted) for one in elements):
-        return True
-    return any(_code(one) == text for one in elements)
+    calls = [_code(one) for one in elements if isinstance(one, cst.Call)]
+    return text in map(_code, elements) or (defaulted is not None and any(one.startswith(defaulted) for one in calls))
 
 
 def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:
