@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.access.reader import branch_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
@@ -59,31 +58,19 @@ class BodyWriter:
         self.phases: dict[int, str] = {}
         self.elsewhere = self._in_branches()
         self.index = "_"
-        self.wide = _wide_names(plan.kernel.node)
+        self.wide = _wide_names(plan.form.node)
         self.types = self._types()
 
     def write(self) -> cst.BaseSuite:
         """The body in place of the kernel's own."""
-        body = self.plan.kernel.node.body
+        body = self.plan.form.node.body
         assert isinstance(body, cst.IndentedBlock)
-        lines = self._block(self._taken(body.body), outermost=True)
-        place = 1 if self.plan.kernel.node.get_docstring() is not None else 0
+        lines = self._block(body.body, outermost=True)
+        place = 1 if self.plan.form.node.get_docstring() is not None else 0
         made = [self._statement(line) for line in self.order_lines]
         swapped = replaced(cst.IndentedBlock([*lines[:place], *made, *lines[place:]]), self.types)
         assert isinstance(swapped, cst.IndentedBlock)
         return body.with_changes(body=swapped.body)
-
-    def _taken(self, statements: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
-        """The statements with the branches that the copies know in the place of their `if`s."""
-        branches = {id(one.node): one.taken for one in self.plan.assumed}
-        lines: list[cst.BaseStatement] = []
-        for statement in statements:
-            if not isinstance(statement, cst.If) or id(statement) not in branches:
-                lines.append(statement)
-                continue
-            body = branch_of(statement, branches[id(statement)])
-            lines += [one for one in body.body if isinstance(one, cst.BaseStatement)] if body is not None else []
-        return lines
 
     # -- names
 
@@ -104,7 +91,7 @@ class BodyWriter:
         text = f"[0, 1] if {self.use.helpers['unit']}({first}) else [1, 0]"
         if text in self.orders:
             return self.orders[text]
-        for node in walk(self.plan.kernel.node.body):
+        for node in walk(self.plan.form.node.body):
             if not isinstance(node, cst.AnnAssign) or node.value is None or not isinstance(node.target, cst.Name):
                 continue
             if self._code(node.value) == text:
@@ -119,7 +106,7 @@ class BodyWriter:
         by_base = {tile.box.base: self.use.descriptors[key] for key, tile in self.stored.items()}
         by_base |= {one.tile.box.base: one.descriptor for one in self.copied.values()}
         swaps: dict[cst.CSTNode, cst.CSTNode] = {}
-        for node in walk(self.plan.kernel.node.body):
+        for node in walk(self.plan.form.node.body):
             if isinstance(node, cst.Attribute) and node.attr.value == "element_ty":
                 base = self._code(node).removesuffix(".dtype.element_ty")
                 if base in by_base:
@@ -245,7 +232,7 @@ class BodyWriter:
             if one.tile.choice is not None:
                 calls |= {id(one.tile.access.node), id(one.tile.choice.other.node)}
         found = set()
-        for line in walk(self.plan.kernel.node.body):
+        for line in walk(self.plan.form.node.body):
             small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
             if isinstance(small, cst.Assign) and id(small.value) in calls:
                 found.add(id(line))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
-from tritonport.analysis.access.reader import branch_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
@@ -17,12 +16,13 @@ from tritonport.upgrade.async_copy.dots import Operand, called, feeds_dot, opera
 from tritonport.upgrade.async_copy.plan import Refused
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, considered, reasons
-from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.assume import Assumed, choices, reached, specialised, without_loads
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
 
 READ = "read from memory"
+_TWO_FORMS = ("differs between the branches", " after an if")
 
 
 @dataclass(frozen=True)
@@ -67,31 +67,20 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Assumed:
-    """An `if` of which the copies know one branch (0 or 1); `test`: its condition as the launch writes it."""
-
-    node: cst.If
-    taken: int
-    test: str
-
-    @property
-    def condition(self) -> str:
-        """When that branch is taken, as the launch writes it."""
-        if self.taken == 0:
-            return self.test
-        simple = all(character.isalnum() or character in '_[]"' for character in self.test)
-        return f"not {self.test}" if simple else f"not ({self.test})"
-
-
-@dataclass(frozen=True)
 class KernelPlan:
-    """What the stage does with one kernel; `assumed`: what holds of the launches whose tiles are copied."""
+    """What the stage does with one kernel.
+
+    Attributes:
+        assumed: what holds of the launches whose tiles are copied.
+        form: the kernel with the branches that these launches take, of which the copies are a part.
+    """
 
     kernel: Kernel
     loads: tuple[Tile, ...]
     stores: tuple[Tile, ...]
     refused: tuple[Refused, ...]
-    assumed: tuple[Assumed, ...] = ()
+    assumed: tuple[Assumed, ...]
+    form: Kernel
 
     @property
     def whole(self) -> bool:
@@ -103,19 +92,36 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     """The tiles of a Gluon kernel that descriptors can move.
 
     Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
-    (sequences of any lengths, or of one), the copies are for launches that take the other.
+    (sequences of any lengths, or of one), the copies are for launches that take the other. Where the two branches give
+    an address two forms, they are for launches that take the one with more copies.
     """
     plan = _planned(module, kernel, triton, ())
-    if any(READ in one.reason.text for one in plan.refused):
-        assumed = _without_loads(kernel, triton)
-        other = _planned(module, kernel, triton, assumed) if assumed else plan
-        if len(other.loads) > len(plan.loads):
-            return other
+    if _says(plan, READ):
+        assumed = without_loads(kernel, _operands(module, kernel), triton)
+        plan = _better(plan, _planned(module, kernel, triton, assumed)) if assumed else plan
+    if _says(plan, *_TWO_FORMS):
+        for ways in choices(kernel, _operands(module, kernel), triton):
+            for one in ways if ways[0].test not in {known.test for known in plan.assumed} else ():
+                known = tuple(other for other in plan.assumed if other.test != one.test)
+                plan = _better(plan, _planned(module, kernel, triton, (*known, one)))
     return plan
 
 
+def _better(plan: KernelPlan, other: KernelPlan) -> KernelPlan:
+    return other if len(other.loads) > len(plan.loads) else plan
+
+
+def _says(plan: KernelPlan, *words: str) -> bool:
+    return any(word in one.reason.text for one in plan.refused for word in words)
+
+
+def _operands(module: SourceModule, kernel: Kernel) -> list[Access]:
+    return [one for one in accesses_of(module, kernel) if one.kind == "load" and _is_operand(one, kernel)]
+
+
 def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[Assumed, ...]) -> KernelPlan:
-    accesses = accesses_of(module, kernel, {id(one.node): one.taken for one in assumed})
+    whole, kernel = kernel, specialised(kernel, assumed)
+    accesses = accesses_of(module, kernel)
     planner = _Planner(kernel, accesses, _host(kernel, accesses, triton))
     loads: list[Tile] = []
     refused: list[Refused] = []
@@ -139,32 +145,11 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
                 stores.append(found)
             else:
                 refused += [Refused(access, reason) for reason in found]
-    return KernelPlan(kernel, tuple(loads), tuple(stores), tuple(refused), assumed)
+    return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel)
 
 
 def _host(kernel: Kernel, accesses: Sequence[Access], triton: str) -> HostNames:
     return HostNames(kernel, triton, {access.base for access in accesses if access.base is not None})
-
-
-def _without_loads(kernel: Kernel, triton: str) -> tuple[Assumed, ...]:
-    """The branches of a kernel's outer `if`s that read nothing from memory where the other does."""
-    host = _host(kernel, accesses_of(kernel.module, kernel), triton)
-    found = []
-    for node in kernel.node.body.body:
-        if not isinstance(node, cst.If):
-            continue
-        reads = [_reads_memory(branch_of(node, taken)) for taken in (0, 1)]
-        try:
-            test = host.source(kernel.module.tree.code_for_node(node.test).strip())
-        except Spelled:
-            continue
-        if reads[0] != reads[1]:
-            found.append(Assumed(node, reads.index(False), test))
-    return tuple(found)
-
-
-def _reads_memory(body: cst.BaseSuite | None) -> bool:
-    return body is not None and any(called(node) == "load" for node in walk(body))
 
 
 def _is_operand(access: Access, kernel: Kernel) -> bool:
@@ -291,20 +276,6 @@ class _Planner:
     def _lines(self) -> list[cst.BaseStatement]:
         body = self.kernel.node.body
         return list(body.body) if isinstance(body, cst.IndentedBlock) else []
-
-
-def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
-    """The names that an expression is made of, through all assignments of a function."""
-    found = names_of(node)
-    while True:
-        before = len(found)
-        for one in walk(function.body):
-            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
-                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
-                if any(names_of(target) & found for target in targets):
-                    found |= names_of(one.value)
-        if len(found) == before:
-            return found
 
 
 def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:

@@ -304,8 +304,13 @@ class _Signs:
             return any(self._node(argument) for argument in node.args)
         if name in ("cdiv", "min", "minimum"):
             return all(self._node(argument) for argument in node.args)
-        # What a function of the file makes of the program's id and of sizes alone is a place in a schedule of tiles.
-        return name in self.kernel.module.bindings.kernels and all(self._of_sizes(one) for one in node.args)
+        # What a function of the project makes of the program's id and of sizes alone is a place in a schedule of tiles.
+        return self._is_kernel(node) and all(self._of_sizes(one) for one in node.args)
+
+    def _is_kernel(self, node: ast.Call) -> bool:
+        """Whether every function that a call can mean is a jit function, of the file or of one that it imports from."""
+        meanings = self.kernel.module.lookup(ast.unparse(node.func))
+        return bool(meanings) and all(one.kind == "kernel" for one in meanings)
 
     def _of_sizes(self, node: ast.expr) -> bool:
         """Whether an expression is made of the program's id and of what never goes below zero alone."""

@@ -1,0 +1,191 @@
+"""Branches that the copies of a kernel take for granted: an `if` on what the launch knows is decided before the launch.
+
+Where the two branches give an address two forms (sequences of any lengths or of one, a state by rows or by columns),
+one of them can be copied. The form of the kernel with the copies is then the kernel with that branch in the place of
+the `if`, and the launches that take the other one have no descriptors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, accesses_of
+from tritonport.analysis.access.reader import branch_of
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.module import Kernel
+from tritonport.source.walk import walk
+from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.terms import HostNames, Spelled
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """A test of `if`s of which the copies know one branch (0 or 1).
+
+    Attributes:
+        test: as the kernel writes it.
+        on_host: as the launch writes it.
+    """
+
+    test: str
+    on_host: str
+    taken: int
+
+    @property
+    def condition(self) -> str:
+        """When that branch is taken, as the launch writes it."""
+        if self.taken == 0:
+            return self.on_host
+        simple = all(character.isalnum() or character in '_[]"' for character in self.on_host)
+        return f"not {self.on_host}" if simple else f"not ({self.on_host})"
+
+
+def specialised(kernel: Kernel, assumed: Sequence[Assumed]) -> Kernel:
+    """The kernel with the branches that are taken in the place of their `if`s; itself where nothing is assumed."""
+    if not assumed:
+        return kernel
+    chooser = _Chooser(kernel, {one.test: one.taken for one in assumed})
+    node = kernel.node.visit(chooser)
+    assert isinstance(node, cst.FunctionDef)
+    return replace(kernel, node=node)
+
+
+def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tuple[Assumed, ...]:
+    """Of `if`s that read in one branch what addresses of operands are made of: the branch that reads nothing."""
+    wanted = address_names(kernel, operands)
+    found: dict[str, Assumed] = {}
+    for test, on_host, nodes in _decided(kernel, triton):
+        for node in nodes:
+            bodies = [branch_of(node, taken) for taken in (0, 1)]
+            reads = [_reads_memory(body) for body in bodies]
+            reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
+            if reading is not None and wanted & _made_of_loads(reading):
+                found.setdefault(test, Assumed(test, on_host, reads.index(False)))
+    return tuple(found.values())
+
+
+def choices(kernel: Kernel, operands: Sequence[Access], triton: str) -> list[tuple[Assumed, Assumed]]:
+    """The two ways to decide each test whose branches assign what addresses of operands outside of it are made of.
+
+    The second branch comes first: a flag that a kernel asks for is the exception more often than the rule.
+    """
+    found = []
+    for test, on_host, nodes in _decided(kernel, triton):
+        inside = {id(one) for node in nodes for one in walk(node) if isinstance(one, cst.Call)}
+        wanted = address_names(kernel, [one for one in operands if id(one.node) not in inside])
+        bodies = [branch_of(node, taken) for node in nodes for taken in (0, 1)]
+        if any(body is not None and wanted & set(assigned_names(body)) for body in bodies):
+            found.append((Assumed(test, on_host, 1), Assumed(test, on_host, 0)))
+    return found
+
+
+def address_names(kernel: Kernel, operands: Sequence[Access]) -> set[str]:
+    """The names that the addresses and masks of accesses are made of."""
+    found: set[str] = set()
+    for access in operands:
+        for argument in access.node.args:
+            found |= reached(argument.value, kernel.node)
+    return found
+
+
+def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
+    """The names that an expression is made of, through all assignments of a function."""
+    found = names_of(node)
+    while True:
+        before = len(found)
+        for one in walk(function.body):
+            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
+                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                if any(names_of(target) & found for target in targets):
+                    found |= names_of(one.value)
+        if len(found) == before:
+            return found
+
+
+def _decided(kernel: Kernel, triton: str) -> list[tuple[str, str, list[cst.If]]]:
+    """The tests that the launch decides: as the kernel and as the launch write them, and their `if`s."""
+    accesses = accesses_of(kernel.module, kernel)
+    host = HostNames(kernel, triton, {access.base for access in accesses if access.base is not None})
+    changed = set(assigned_names(kernel.node.body))
+    nodes: dict[str, list[cst.If]] = {}
+    for node in walk(kernel.node.body):
+        if isinstance(node, cst.If):
+            nodes.setdefault(_text(kernel, node), []).append(node)
+    found = []
+    for test, same in nodes.items():
+        if _numbers_of(same[0].test) & changed:
+            continue
+        try:
+            found.append((test, host.source(test), same))
+        except Spelled:
+            continue
+    return found
+
+
+def _numbers_of(test: cst.BaseExpression) -> set[str]:
+    """The names whose values a test reads; `x is None` is the same whatever is added to `x`."""
+    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, (cst.Is, cst.IsNot)):
+        return set()
+    return names_of(test)
+
+
+def _reads_memory(body: cst.BaseSuite | None) -> bool:
+    return body is not None and any(called(node) == "load" for node in walk(body))
+
+
+def _made_of_loads(body: cst.BaseSuite) -> set[str]:
+    """The names that statements give numbers out of memory, or what they make of these."""
+    found: set[str] = set()
+    while True:
+        before = len(found)
+        for one in walk(body):
+            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
+                loads = any(called(node) == "load" for node in walk(one.value))
+                if loads or names_of(one.value) & found:
+                    targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                    found |= {name for target in targets for name in names_of(target)}
+        if len(found) == before:
+            return found
+
+
+def _text(kernel: Kernel, node: cst.If) -> str:
+    return kernel.module.tree.code_for_node(node.test).strip()
+
+
+class _Chooser(cst.CSTTransformer):
+    """Puts one branch in the place of each `if` on a decided test."""
+
+    def __init__(self, kernel: Kernel, taken: Mapping[str, int]) -> None:
+        super().__init__()
+        self.taken = {id(node): taken[test] for node, test in _tests(kernel) if test in taken}
+        self.chained = _chained(kernel.node)
+
+    def leave_If(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
+        taken = self.taken.get(id(original_node))
+        if taken is None:
+            return updated_node
+        if id(original_node) in self.chained:
+            orelse = updated_node.orelse if taken else cst.Else(body=updated_node.body)
+            return cst.RemoveFromParent() if orelse is None else orelse  # type: ignore[return-value]
+        body = branch_of(updated_node, taken)
+        lines = [one for one in body.body if isinstance(one, cst.BaseStatement)] if body is not None else []
+        return cst.FlattenSentinel(lines) if lines else cst.RemoveFromParent()
+
+
+def _tests(kernel: Kernel) -> list[tuple[cst.If, str]]:
+    return [(node, _text(kernel, node)) for node in walk(kernel.node.body) if isinstance(node, cst.If)]
+
+
+def _chained(function: cst.FunctionDef) -> Collection[int]:
+    """The `elif`s of a function, by identity."""
+    ifs = (node for node in walk(function.body) if isinstance(node, cst.If))
+    return {id(node.orelse) for node in ifs if isinstance(node.orelse, cst.If)}
+
+
+__all__ = ["Assumed", "address_names", "choices", "reached", "specialised", "without_loads"]
