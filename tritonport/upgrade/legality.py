@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from tritonport.upgrade.async_copy.dots import feeds_dot, is_dot
 
 NOT_AFFINE, NO_DESCRIPTOR = "TP411", "TP412"
 LOOP_STAYS, COPY_STAYS = "TP301", "TP302"
+_ZERO = re.compile(r"0+(\.0*)?|\.0+")
 MAX_TMA_RANK = 5  # cuTensorMapEncodeTiled: tensorRank
 
 
@@ -106,7 +108,7 @@ def _tma(access: Access) -> Iterator[Reason]:
         return
     if form.rank > MAX_TMA_RANK:
         yield Reason(NO_DESCRIPTOR, f"it has {form.rank} dimensions, and a descriptor {MAX_TMA_RANK}")
-    if access.fill not in ("none", "any", "0", "0.0"):
+    if access.fill not in ("none", "any") and not _ZERO.fullmatch(access.fill):
         yield Reason(NO_DESCRIPTOR, f"masked elements are {access.fill}, and a descriptor fills in zero")
 
 

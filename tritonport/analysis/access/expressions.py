@@ -296,6 +296,8 @@ class ExpressionReader:
             row = isinstance(other, Form) and not any(other.axes) and other.offset.value == 0
             if plain and row and condition.form == values[1] and isinstance(values[1], Form):
                 return forms.bent(values[1], clamp=forms.plus(condition.bound.offset, dims.ONE, -1))
+        if values and isinstance(values[0], Mask) and _is_number(values[0]):
+            return self._other(node, values[1:])
         return self._other(node, values)
 
     def _expand_dims(self, node: cst.Call) -> Value:
@@ -305,6 +307,12 @@ class ExpressionReader:
             return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         place = axis.offset.value % (base.rank + 1)
         return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
+
+
+def _is_number(mask: Mask) -> bool:
+    """Whether a condition compares numbers alone, and so is one itself."""
+    compared = (form for one in mask.conditions for form in (one.form, one.bound))
+    return not mask.opaque and all(form.is_scalar for form in compared)
 
 
 _HANDLED = frozenset({"arange", "zeros", "full", "minimum", "where", "expand_dims"})

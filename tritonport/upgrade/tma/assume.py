@@ -93,12 +93,17 @@ def address_names(kernel: Kernel, operands: Sequence[Access]) -> set[str]:
 
 
 def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
-    """The names that an expression is made of, through all assignments of a function."""
+    """The names that an expression is made of, through all assignments of a function.
+
+    What compile-time values (layouts) are made of is left out: no address or mask is computed from it.
+    """
     found = names_of(node)
     while True:
         before = len(found)
         for one in walk(function.body):
             if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
+                if isinstance(one, cst.AnnAssign) and "constexpr" in names_of(one.annotation.annotation):
+                    continue
                 targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
                 if any(names_of(target) & found for target in targets):
                     found |= names_of(one.value)

@@ -13,7 +13,7 @@ from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.module import Kernel
 
 _ON_HOST = {"cdiv": "{triton}.cdiv", "minimum": "min", "maximum": "max", "min": "min", "max": "max"}
-_SCHEDULE = frozenset({"program_id", "num_programs", *_ON_HOST})
+_SCHEDULE = frozenset({"program_id", "num_programs", "where", *_ON_HOST})
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
@@ -302,6 +302,8 @@ class _Signs:
             return True
         if name in ("max", "maximum"):
             return any(self._node(argument) for argument in node.args)
+        if name == "where":
+            return len(node.args) == 3 and all(self._node(argument) for argument in node.args[1:])
         if name in ("cdiv", "min", "minimum"):
             return all(self._node(argument) for argument in node.args)
         # What a function of the project makes of the program's id and of sizes alone is a place in a schedule of tiles.
