@@ -22,7 +22,7 @@ from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
 
 READ = "read from memory"
-_TWO_FORMS = ("differs between the branches", " after an if")
+_TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,17 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     an address two forms, they are for launches that take the one with more copies.
     """
     plan = _planned(module, kernel, triton, ())
+    base: tuple[Assumed, ...] = ()
     if _says(plan, READ):
-        assumed = without_loads(kernel, _operands(module, kernel), triton)
-        plan = _better(plan, _planned(module, kernel, triton, assumed)) if assumed else plan
+        base = without_loads(kernel, _operands(module, kernel), triton)
+        plan = _better(plan, _planned(module, kernel, triton, base)) if base else plan
     if _says(plan, *_TWO_FORMS):
         for ways in choices(kernel, _operands(module, kernel), triton):
-            for one in ways if ways[0].test not in {known.test for known in plan.assumed} else ():
-                known = tuple(other for other in plan.assumed if other.test != one.test)
-                plan = _better(plan, _planned(module, kernel, triton, (*known, one)))
+            decided = {known.test for known in base}
+            tried = [_planned(module, kernel, triton, (*base, one)) for one in ways if one.test not in decided]
+            for other in tried:
+                plan = _better(plan, other)
+            base = plan.assumed or base
     return plan
 
 

@@ -1,0 +1,241 @@
+"""Kernels of public packages, their files unchanged, through `upgrade --stage all`: right, and how fast.
+
+    python scripts/gpu/upgraded_real.py --fla FOLDER --out RESULTS [NAME...]
+
+`FOLDER` holds the package `fla` (`pip download --no-deps fla-core==0.6.0`, then `unzip`). Each file is upgraded by the
+command line; then each function of `real/` runs in a process of its own, with the file as it is and with the upgraded
+one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original; then the
+launches of both are timed in turns. One line for each: the stages, whether the launches got descriptors, the verdict,
+the speed as a share of the original's, and the spread. Without a GPU (`--device cpu`) it checks small inputs in the
+emulator and times nothing. RESULTS gets the upgraded files, real.json and a log for each function.
+
+Exit codes: 0 every function is right; 1 some are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tritonport.verify.processes import run_to_end  # noqa: E402
+
+CASES = {
+    "attention": "fla/ops/attn/parallel.py",
+    "attention_bwd": "fla/ops/attn/parallel.py",
+    "chunk_o": "fla/ops/common/chunk_o.py",
+    "chunk_dv": "fla/ops/common/chunk_o.py",
+    "chunk_dv_local": "fla/ops/common/chunk_o.py",
+    "chunk_dqkwg": "fla/ops/common/chunk_o.py",
+    "chunk_h": "fla/ops/common/chunk_h.py",
+    "delta_h": "fla/ops/common/chunk_delta_h.py",
+    "kkt": "fla/ops/common/chunk_scaled_dot_kkt.py",
+    "gated_wy": "fla/ops/gated_delta_rule/wy_fast.py",
+    "gated_wy_bwd": "fla/ops/gated_delta_rule/wy_fast.py",
+    "delta_wy": "fla/ops/delta_rule/wy_fast.py",
+    "gla_o": "fla/ops/gla/chunk.py",
+    "gla_da": "fla/ops/gla/chunk.py",
+    "gla_dv": "fla/ops/gla/chunk.py",
+}
+"""The functions, by the name of their case, and the file that each is in."""
+
+RELATIVE = 1e-2
+"""How far a bfloat16 result may be from the original's, as the norm of the difference over the norm."""
+
+
+def upgraded_file(out: Path, file: str) -> Path:
+    """Where the upgraded text of a file lies."""
+    return out / "upgraded" / file.replace("/", "__")
+
+
+def upgrade(folder: Path, file: str, out: Path) -> str:
+    """Takes one file through all stages; gives the error, or nothing."""
+    target = upgraded_file(out, file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_file():
+        return ""
+    command = [sys.executable, "-m", "tritonport", "upgrade", "--stage", "all", "--target", "sm_90", "-q"]
+    command += ["-o", str(target), str(folder / file)]
+    ended = run_to_end(command, _environment(folder), target.with_suffix(".log"), 300)
+    return "" if target.is_file() else ended.output[-400:] or "no output"
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    # The stubs last: what is installed comes before them.
+    paths = [str(ROOT), str(folder), *filter(None, [os.environ.get("PYTHONPATH")]), str(HERE / "captured" / "stubs")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TRITON_DEFAULT_FP_FUSION": "1"}
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them without")
+    parser.add_argument("--fla", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--iterations", type=int, default=30)
+    parser.add_argument("--timeout", type=float, default=150.0)
+    parser.add_argument("--budget", type=float, default=540.0, help="seconds for everything")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="files upgraded at once")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.fla, options.out = options.fla.resolve(), options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.one:
+        print("RESULT " + json.dumps(measured(options.names[0], options)), flush=True)
+        return 0
+    names = options.names or list(CASES)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        files = list(dict.fromkeys(CASES[name] for name in names))
+        problems = dict(zip(files, pool.map(lambda file: upgrade(options.fla, file, options.out), files), strict=True))
+    rows = []
+    import time
+
+    start = time.monotonic()
+    for name in names:
+        problem = problems[CASES[name]]
+        left = options.budget - (time.monotonic() - start)
+        row = {"name": name, "error": problem} if problem else _in_a_process(name, options, min(options.timeout, left))
+        rows.append(row)
+        print(line(row), flush=True)
+        (options.out / "real.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    right = [row for row in rows if row.get("verdict") in ("equal", "close")]
+    faster = [row["name"] for row in rows if row.get("words") == "faster"]
+    print(f"{len(right)} of {len(rows)} right; faster: {', '.join(faster) or 'none'}")
+    return 0 if len(right) == len(rows) else 1
+
+
+def _in_a_process(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
+    if limit < 10:
+        return {"name": name, "error": "no time left"}
+    command = [sys.executable, str(Path(__file__).resolve()), name, "--one", "--fla", str(options.fla)]
+    command += ["--out", str(options.out), "--device", options.device, "--rounds", str(options.rounds)]
+    command += ["--iterations", str(options.iterations)]
+    ended = run_to_end(command, _environment(options.fla), options.out / f"{name}.log", limit)
+    found = re.findall(r"^RESULT (.*)$", ended.output, re.MULTILINE)
+    if found:
+        return dict(json.loads(found[-1]))
+    said = [one for one in ended.output.splitlines() if one.strip()]
+    return {"name": name, "error": "timed out" if ended.timed_out else (said or ["no output"])[-1][:300]}
+
+
+def line(row: dict[str, Any]) -> str:
+    """What is printed of one function."""
+    if "error" in row:
+        return f"{row['name']:<16} ERROR {row['error']}"
+    speed = f"{row['ratio']:.3f}x +-{row['spread']:.3f} {row['words']}" if "ratio" in row else "not timed"
+    copies = f"{row['descriptors']}/{row['asked']} descriptors"
+    return (
+        f"{row['name']:<16} {row['stages']:<42} {copies:<17} {row['verdict']:<6} {speed} {' '.join(row['kernels'])}"
+    )
+
+
+def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Checks and times one function."""
+    with contextlib.ExitStack() as stack:
+        if options.device == "cpu":
+            from tritonport.verify.emulate import emulated
+
+            stack.enter_context(emulated(target="sm_90"))
+        return _measured(name, options)
+
+
+def _measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    from tritonport.verify.case import load_case
+    from tritonport.verify.modules import module_name
+    from tritonport.verify.tensors import leaves
+
+    file = options.fla / CASES[name]
+    text = upgraded_file(options.out, CASES[name])
+    case = HERE / "real" / f"{name}_case.py"
+    original, port = load_case(case, file), load_case(case, file, text.read_text(encoding="utf-8"), text)
+    made = _counted(port.space.load(module_name(file)[0]))
+    inputs = original.inputs(options.device, 0, {})
+    expected = leaves(original.launch(**inputs), "result")
+    runs = [leaves(port.launch(**inputs), "result") for _ in range(3 if options.device == "cuda" else 1)]
+    stages = re.search(r"^# tritonport: stages? (.*?) for", text.read_text(encoding="utf-8"), re.MULTILINE)
+    row: dict[str, Any] = {"name": name, "stages": stages[1] if stages else "none", "kernels": []}
+    row.update(descriptors=sum(made), asked=len(made), **_verdict(expected, runs))
+    if options.device == "cuda" and row["verdict"] in ("equal", "close"):
+        row.update(_timed(original, port, inputs, options))
+    return row
+
+
+def _counted(module: Any) -> list[bool]:
+    """Per descriptor that a launch asks for, from now on, whether it gets one."""
+    made: list[bool] = []
+    own = getattr(module, "tile_descriptor", None)
+    if own is not None:
+
+        def counted(*given: Any, **named: Any) -> Any:
+            found = own(*given, **named)
+            made.append(found is not None)
+            return found
+
+        module.tile_descriptor = counted
+    return made
+
+
+def _verdict(expected: dict[str, Any], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """equal: bit for bit; close: within RELATIVE; MOVING: the runs differ; WRONG: anything else."""
+    import torch
+
+    from tritonport.verify.compare import bitwise_equal
+
+    tensors = {name: one for name, one in expected.items() if isinstance(one, torch.Tensor)}
+    if not tensors or any(run.keys() != expected.keys() for run in runs):
+        return {"verdict": "WRONG", "what": "other results"}
+    worst = 0.0
+    same = True
+    for name, one in tensors.items():
+        if not all(bitwise_equal(run[name], runs[0][name]) for run in runs[1:]):
+            return {"verdict": "MOVING", "what": name}
+        if not bool(torch.isfinite(one).all()):
+            return {"verdict": "WRONG", "what": f"{name} of the original is not finite"}
+        same = same and bitwise_equal(one, runs[0][name])
+        apart = (runs[0][name].double() - one.double()).norm() / one.double().norm()
+        worst = max(worst, float(apart) if bool(torch.isfinite(apart)) else float("inf"))
+    verdict = "equal" if same else "close" if worst <= RELATIVE else "WRONG"
+    return {"verdict": verdict, "apart": worst}
+
+
+def _timed(original: Any, port: Any, inputs: Any, options: argparse.Namespace) -> dict[str, Any]:
+    from tritonport.bench.clock import CudaClock
+    from tritonport.bench.interleave import Effort, interleaved
+    from tritonport.bench.launches import SharedArena, copied, record, run_all
+    from tritonport.bench.statistics import ORIGINAL
+    from tritonport.verify.tensors import input_leaves
+
+    before = copied(input_leaves(inputs))
+    arena = SharedArena()
+    found = {ORIGINAL: record(original, inputs, before, arena), "all": record(port, inputs, before, arena)}
+
+    def prepared(name: str) -> Any:
+        def prepare() -> None:
+            for tensor, start in found[name].fresh:
+                tensor.copy_(start)
+
+        return prepare
+
+    lanes = {name: (prepared(name), run_all(one.launches)) for name, one in found.items()}
+    timings = interleaved(lanes, CudaClock(), Effort(options.rounds, options.iterations, seconds=20.0))
+    ratio = timings.ratio("all")
+    times = {f"{name}_ms": timings.lanes[name].median for name in found}
+    kernels = [one.kernel for one in found["all"].launches]
+    return {"ratio": ratio.value, "spread": ratio.spread, "words": ratio.words, "kernels": kernels, **times}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
