@@ -101,7 +101,7 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
         base = without_loads(kernel, _operands(module, kernel), triton)
         plan = _better(plan, _planned(module, kernel, triton, base)) if base else plan
     if _says(plan, *_TWO_FORMS):
-        for ways in choices(kernel, _operands(module, kernel), triton):
+        for ways in choices(kernel, [*_operands(module, kernel), *_unknown_stores(module, kernel)], triton):
             decided = {known.test for known in base}
             tried = [_planned(module, kernel, triton, (*base, one)) for one in ways if one.test not in decided]
             for other in tried:
@@ -120,6 +120,11 @@ def _says(plan: KernelPlan, *words: str) -> bool:
 
 def _operands(module: SourceModule, kernel: Kernel) -> list[Access]:
     return [one for one in accesses_of(module, kernel) if one.kind == "load" and _is_operand(one, kernel)]
+
+
+def _unknown_stores(module: SourceModule, kernel: Kernel) -> list[Access]:
+    """The stores that may go to any argument: their addresses have no form."""
+    return [one for one in accesses_of(module, kernel) if one.kind == "store" and one.base is None]
 
 
 def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[Assumed, ...]) -> KernelPlan:

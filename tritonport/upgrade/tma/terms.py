@@ -294,6 +294,8 @@ class _Signs:
                 return self._node(node.left)  # the sign of the dividend
             # A schedule divides by sizes of groups, which no program leaves at zero.
             return isinstance(node.op, ast.FloorDiv) and self._node(node.left) and self._of_sizes(node.right)
+        if isinstance(node, ast.IfExp):
+            return self._node(node.body) and self._node(node.orelse)
         return isinstance(node, ast.Call) and self._call(node)
 
     def _call(self, node: ast.Call) -> bool:
