@@ -111,8 +111,7 @@ def test_launches_of_the_other_branch_take_the_pointers(
     if bias:
         expected = expected + torch.arange(32)
     torch.testing.assert_close(got, expected, rtol=0, atol=0)
-    assert all(made) == (not by_columns and not ragged)
-    assert len(made) == (0 if by_columns or ragged else 3), "a launch of the other branch asks for none"
+    assert made == ([] if by_columns or ragged else [True] * 3), "a launch of the other branch asks for none"
 
 
 def test_a_test_that_only_the_kernel_knows_is_not_decided() -> None:
@@ -129,3 +128,17 @@ def test_a_test_of_a_number_that_the_kernel_changes_is_not_decided() -> None:
     found = upgraded(wrong)
     assert any("differs between the branches" in one.message for one in found.diagnostics)
     assert "b_desc" not in found.text
+
+
+def test_coordinates_of_64_bits_from_a_function_are_narrowed(tmp_path: Path) -> None:
+    wide = KERNEL.replace("pid = tl.program_id(0)\n", "pid = tl.program_id(0).to(tl.int64)\n")
+    text = upgraded(wide).text
+    assert "(i_m * BLOCK_M).to(gl.int32)" in text
+    assert "k.to(gl.int32)" in text, "the loop begins at a number of 64 bits"
+    assert ".to(gl.int32)" not in upgraded(KERNEL).text
+    given = inputs(False, False, False)
+    got, made = run(text, tmp_path, **given)
+    a, b = given["a"], given["b"]
+    assert isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+    torch.testing.assert_close(got, a.float() @ b.float(), rtol=0, atol=0)
+    assert all(made)

@@ -14,6 +14,7 @@ from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.async_copy.dots import called
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
+from tritonport.upgrade.tma.wide import Wide
 
 _STAGING = frozenset({"dot_operand", "dot_operands"})
 
@@ -58,7 +59,7 @@ class BodyWriter:
         self.phases: dict[int, str] = {}
         self.elsewhere = self._in_branches()
         self.index = "_"
-        self.wide = _wide_names(plan.form.node)
+        self.wide = Wide(plan.form)
         self.types = self._types()
 
     def write(self) -> cst.BaseSuite:
@@ -312,7 +313,7 @@ class BodyWriter:
     def _narrow(self, text: str) -> str:
         """A coordinate in the 32 bits that it has in the instruction."""
         node = cst.parse_expression(text)
-        if not self.wide & names_of(node) and "int64" not in text:
+        if not self.wide.may_be(node):
             return text
         simple = isinstance(node, (cst.Name, cst.Call))
         return f"{text if simple else f'({text})'}.to({self.use.gl}.int32)"
@@ -341,26 +342,6 @@ def _is_staging(statement: cst.BaseStatement, waiting: set[str]) -> bool:
     if not isinstance(small, cst.Assign) or called(small.value).rstrip("_0123456789") not in _STAGING:
         return False
     return bool(names_of(small.value) & waiting)
-
-
-def _wide_names(node: cst.FunctionDef) -> set[str]:
-    """The names whose numbers may have 64 bits."""
-    wide: set[str] = set()
-    for parameter in node.params.params:
-        if parameter.annotation is not None and "int64" in cst.Module([]).code_for_node(
-            parameter.annotation.annotation
-        ):
-            wide.add(parameter.name.value)
-    while True:
-        before = set(wide)
-        for one in walk(node.body):
-            if not isinstance(one, (cst.Assign, cst.AugAssign, cst.AnnAssign)) or one.value is None:
-                continue
-            if "int64" in cst.Module([]).code_for_node(one.value) or names_of(one.value) & wide:
-                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
-                wide |= {name for target in targets for name in names_of(target)}
-        if wide == before:
-            return wide
 
 
 __all__ = ["BodyWriter", "Spelling"]

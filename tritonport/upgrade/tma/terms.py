@@ -273,6 +273,9 @@ class _Signs:
             return True
         if name in self.loops:
             return self._counts_up(self.loops[name])
+        origin = self.access.origins.get(name, name)
+        if origin != name:
+            return self._atom(name)
         # A name of the kernel: what it stands for. One that stands for itself is not known.
         meant = self.access.numbers.get(name)
         return meant is not None and name not in meant.atoms() and self.of(meant)
