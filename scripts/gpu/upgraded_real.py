@@ -21,6 +21,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,6 @@ def main() -> int:
         files = list(dict.fromkeys(CASES[name] for name in names))
         problems = dict(zip(files, pool.map(lambda file: upgrade(options.fla, file, options.out), files), strict=True))
     rows = []
-    import time
-
     start = time.monotonic()
     for name in names:
         problem = problems[CASES[name]]
@@ -137,9 +136,7 @@ def line(row: dict[str, Any]) -> str:
         return f"{row['name']:<16} ERROR {row['error']}"
     speed = f"{row['ratio']:.3f}x +-{row['spread']:.3f} {row['words']}" if "ratio" in row else "not timed"
     copies = f"{row['descriptors']}/{row['asked']} descriptors"
-    return (
-        f"{row['name']:<16} {row['stages']:<42} {copies:<17} {row['verdict']:<6} {speed} {' '.join(row['kernels'])}"
-    )
+    return f"{row['name']:<16} {row['stages']:<42} {copies:<17} {row['verdict']:<6} {speed} {' '.join(row['kernels'])}"
 
 
 def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import torch
 
 from tests.upgrade.test_tma import run, upgraded
 
-KERNEL = '''
+KERNEL = """
 import torch
 import triton
 import triton.language as tl
@@ -72,7 +72,7 @@ def launch(a, b, bias=None, starts=None, by_columns=False):
         BY_COLUMNS=by_columns, HAS_BIAS=bias is not None,
     )
     return c
-'''
+"""
 
 
 def inputs(by_columns: bool, bias: bool, ragged: bool) -> dict[str, object]:
@@ -115,7 +115,9 @@ def test_launches_of_the_other_branch_take_the_pointers(
 
 
 def test_a_test_that_only_the_kernel_knows_is_not_decided() -> None:
-    wrong = KERNEL.replace("        if BY_COLUMNS:\n            p_b", "        if tl.load(bias_ptr) > 0:\n            p_b")
+    wrong = KERNEL.replace(
+        "        if BY_COLUMNS:\n            p_b", "        if tl.load(bias_ptr) > 0:\n            p_b"
+    )
     assert wrong != KERNEL
     found = upgraded(wrong)
     assert any("differs between the branches" in one.message for one in found.diagnostics)

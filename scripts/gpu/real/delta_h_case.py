@@ -7,7 +7,12 @@ from inputs import BATCH, CHUNK, HEADS, KEYS, TOKENS, VALUES, Random
 def make_inputs(device, seed):
     random = Random(device, seed)
     g = random.decays(BATCH, TOKENS, HEADS)
-    return {"k": random.tokens(KEYS, scale=0.1), "w": random.tokens(KEYS, scale=0.1), "u": random.tokens(VALUES), "g": g}
+    return {
+        "k": random.tokens(KEYS, scale=0.1),
+        "w": random.tokens(KEYS, scale=0.1),
+        "u": random.tokens(VALUES),
+        "g": g,
+    }
 
 
 def launch(k, w, u, g):

@@ -7,7 +7,13 @@ from inputs import BATCH, CHUNK, HEADS, KEYS, TOKENS, VALUES, Random
 def make_inputs(device, seed):
     random = Random(device, seed)
     g = random.decays(BATCH, TOKENS, HEADS, KEYS)
-    return {"q": random.tokens(KEYS), "v": random.tokens(VALUES), "g": g, "A": random.tokens(CHUNK), "h": random.states()}
+    return {
+        "q": random.tokens(KEYS),
+        "v": random.tokens(VALUES),
+        "g": g,
+        "A": random.tokens(CHUNK),
+        "h": random.states(),
+    }
 
 
 def launch(q, v, g, A, h):

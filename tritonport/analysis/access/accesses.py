@@ -115,14 +115,11 @@ def _dimension(form: Form, rank: int) -> int | None:
     return held[0] + rank - form.rank if len(held) == 1 else None
 
 
-def accesses_of(module: SourceModule, kernel: Kernel, assumed: Mapping[int, int] | None = None) -> list[Access]:
-    """Every load, store and atomic of one kernel's own body.
-
-    `assumed`: per `if`, by its identity, the one branch that is looked at (0 or 1).
-    """
+def accesses_of(module: SourceModule, kernel: Kernel) -> list[Access]:
+    """Every load, store and atomic of one kernel's own body."""
     from tritonport.analysis.access.reader import Reader
 
-    return Reader(module, kernel, assumed).read()
+    return Reader(module, kernel).read()
 
 
 __all__ = ["Access", "accesses_of", "difference"]

@@ -5,7 +5,6 @@ A loop is read twice: once to learn how the names it carries move, then with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -27,23 +26,11 @@ def is_called(module: SourceModule, kernel: Kernel) -> bool:
     return any(caller is not kernel for caller, _ in module.calls.get(kernel.name, ()))
 
 
-def branch_of(statement: cst.If, taken: int) -> cst.BaseSuite | None:
-    """The first branch of an `if`, or the second; None where there is no second."""
-    if taken == 0:
-        return statement.body
-    orelse = statement.orelse
-    return cst.IndentedBlock([orelse]) if isinstance(orelse, cst.If) else orelse.body if orelse is not None else None
-
-
 class Reader(ExpressionReader):
-    """Reads one kernel; `read` gives its accesses.
+    """Reads one kernel; `read` gives its accesses."""
 
-    `assumed`: per `if`, by its identity, the branch that is taken (0 or 1): the other one is not read.
-    """
-
-    def __init__(self, module: SourceModule, kernel: Kernel, assumed: Mapping[int, int] | None = None) -> None:
+    def __init__(self, module: SourceModule, kernel: Kernel) -> None:
         super().__init__(module, kernel)
-        self.assumed = assumed or {}
         self.found: list[Access] = []
         self.recording = True
         self.loops: tuple[Loop, ...] = ()
@@ -138,12 +125,6 @@ class Reader(ExpressionReader):
         self._assign(small.target, value)
 
     def _if(self, statement: cst.If) -> None:
-        taken = self.assumed.get(id(statement))
-        if taken is not None:
-            body = branch_of(statement, taken)
-            if body is not None:
-                self._block(body)
-            return
         self.evaluate(statement.test)
         before = dict(self.environment)
         self.branches += 1

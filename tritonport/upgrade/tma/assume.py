@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, accesses_of
-from tritonport.analysis.access.reader import branch_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.dots import called
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import HostNames, Spelled
+from tritonport.upgrade.tma.wide import targets_of
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,14 @@ def choices(kernel: Kernel, operands: Sequence[Access], triton: str) -> list[tup
     return found
 
 
+def branch_of(statement: cst.If, taken: int) -> cst.BaseSuite | None:
+    """The first branch of an `if`, or the second; None where there is no second."""
+    if taken == 0:
+        return statement.body
+    orelse = statement.orelse
+    return cst.IndentedBlock([orelse]) if isinstance(orelse, cst.If) else orelse.body if orelse is not None else None
+
+
 def address_names(kernel: Kernel, operands: Sequence[Access]) -> set[str]:
     """The names that the addresses and masks of accesses are made of."""
     found: set[str] = set()
@@ -104,7 +112,7 @@ def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
             if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
                 if isinstance(one, cst.AnnAssign) and "constexpr" in names_of(one.annotation.annotation):
                     continue
-                targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                targets = targets_of(one)
                 if any(names_of(target) & found for target in targets):
                     found |= names_of(one.value)
         if len(found) == before:
@@ -151,7 +159,7 @@ def _made_of_loads(body: cst.BaseSuite) -> set[str]:
             if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
                 loads = any(called(node) == "load" for node in walk(one.value))
                 if loads or names_of(one.value) & found:
-                    targets = [target.target for target in one.targets] if isinstance(one, cst.Assign) else [one.target]
+                    targets = targets_of(one)
                     found |= {name for target in targets for name in names_of(target)}
         if len(found) == before:
             return found

@@ -17,14 +17,14 @@ class Wide:
 
     def __init__(self, kernel: Kernel) -> None:
         self.module = kernel.module
-        self.names = self._names(kernel.node)
+        self.names: set[str] = set()
+        self._collect(kernel.node)
 
     def may_be(self, node: cst.CSTNode) -> bool:
         """Whether an expression may have 64 bits."""
         return bool(self.names & names_of(node)) or _says(node) or self._calls(self.module, node, _DEPTH)
 
-    def _names(self, function: cst.FunctionDef) -> set[str]:
-        self.names: set[str] = set()
+    def _collect(self, function: cst.FunctionDef) -> None:
         for parameter in function.params.params:
             if parameter.annotation is not None and _says(parameter.annotation.annotation):
                 self.names.add(parameter.name.value)
@@ -33,12 +33,14 @@ class Wide:
             for node in walk(function.body):
                 if isinstance(node, (cst.Assign, cst.AugAssign, cst.AnnAssign)) and node.value is not None:
                     if self.may_be(node.value):
-                        targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+                        targets = (
+                            [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+                        )
                         self.names |= {name for target in targets for name in names_of(target)}
                 elif isinstance(node, cst.For) and self.may_be(node.iter):
                     self.names |= names_of(node.target)
             if len(self.names) == before:
-                return self.names
+                return
 
     def _calls(self, module: SourceModule, node: cst.CSTNode, depth: int) -> bool:
         """Whether an expression calls a jit function that says int64, itself or in one that it calls."""
@@ -53,8 +55,13 @@ class Wide:
         return False
 
 
+def targets_of(node: cst.Assign | cst.AugAssign | cst.AnnAssign) -> list[cst.BaseExpression]:
+    """What an assignment gives a value."""
+    return [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+
+
 def _says(node: cst.CSTNode) -> bool:
     return any(isinstance(one, cst.Name) and one.value == "int64" for one in walk(node))
 
 
-__all__ = ["Wide"]
+__all__ = ["Wide", "targets_of"]
