@@ -35,6 +35,9 @@ _EFFECTS = (
 )
 
 
+_BUILTINS = frozenset({"min", "max", "abs", "range", "float", "int", "len"})
+
+
 def writes_anything(module: SourceModule, loop: cst.CSTNode) -> bool:
     """Whether a loop, or a function that it calls, writes to global memory."""
     return any(_writer(module, node) for node in walk(loop)) or _writing_function(module, loop) is not None
@@ -133,11 +136,12 @@ def _writer(module: SourceModule, node: cst.CSTNode) -> str:
 
 
 def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
-    """How a function of the file, with those that it calls, writes to memory; of other files nothing is known."""
+    """How a function of the file, with those that it calls, writes to memory; one of another file only computes, or
+    nothing is known of it."""
     functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
     if path not in functions:
-        foreign = any(one.kind == "kernel" and one.module is not module for one in module.lookup(path))
-        return {"unknown"} if foreign else set()
+        foreign = [one.kernel for one in module.lookup(path) if one.kind == "kernel" and one.module is not module]
+        return set() if all(one is not None and _only_computes(one, ()) for one in foreign) else {"unknown"}
     if path in seen:
         return set()
     seen.add(path)
@@ -150,6 +154,30 @@ def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
         if inner is not None:
             found |= _kinds(module, inner, seen)
     return found
+
+
+def _only_computes(function: Kernel, callers: tuple[Kernel, ...]) -> bool:
+    """Whether a function of another file does nothing but compute: no call in it acts on memory, by its name."""
+    calls = (node for node in walk(function.node.body) if isinstance(node, cst.Call))
+    return function not in callers and all(_computes(function, call, (*callers, function)) for call in calls)
+
+
+def _computes(function: Kernel, call: cst.Call, callers: tuple[Kernel, ...]) -> bool:
+    last = call.func.attr.value if isinstance(call.func, cst.Attribute) else getattr(call.func, "value", None)
+    if not isinstance(last, str) or any(part.rstrip(".") in last for part in _EFFECTS):
+        return False
+    path = dotted(call.func)
+    meanings = function.module.lookup(path) if path is not None else []
+    if isinstance(call.func, cst.Name) and not meanings:
+        return last in _BUILTINS
+    return all(
+        one.qualified.startswith("triton.") if one.kind == "external" else _is_computing(one.kernel, callers)
+        for one in meanings
+    )
+
+
+def _is_computing(function: Kernel | None, callers: tuple[Kernel, ...]) -> bool:
+    return function is not None and _only_computes(function, callers)
 
 
 def function_with_effects(module: SourceModule, node: cst.CSTNode) -> str | None:
