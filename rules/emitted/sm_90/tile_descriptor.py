@@ -1,12 +1,13 @@
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 
-def tile_descriptor(tensor, shape, strides, block_shape, stored=False):
-    """What the hardware needs to copy such tiles, of a matrix the contiguous dimension last; None where it cannot.
+def tile_descriptor(tensor, shape, strides, block_shape, either_order=False, stored=False):
+    """What the hardware needs to copy such tiles, the contiguous dimension last; None where it cannot.
 
-    `shape`: None for an extent that nothing bounds. `stored`: the tiles are written, in whole 16 bytes.
+    `shape`: None for an extent that nothing bounds. `either_order`: a matrix by columns is described by its columns.
+    `stored`: the tiles are written, in whole 16 bytes.
     """
-    if len(strides) == 2 and strides[0] == 1:
+    if either_order and strides[0] == 1:
         shape, strides, block_shape = shape[::-1], strides[::-1], block_shape[::-1]
     shape = [2**31 - 1 if extent is None else extent for extent in shape]
     size = tensor.element_size()

@@ -38,6 +38,7 @@ class Reader(ExpressionReader):
         self.target = ""
         self.made = {parameter.name for parameter in kernel.parameters}
         self.origins: dict[str, str] = {}
+        self.joins: dict[str, list[int]] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
             value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
@@ -143,11 +144,19 @@ class Reader(ExpressionReader):
                 assert found is not None
                 merged[name] = found
             else:
-                merged[name] = _either(name, one, other)
+                atom = self._joined(name, statement)
+                merged[name] = _either(name, atom, one, other)
                 if _is_number(one) and _is_number(other):
-                    both = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
-                    self.origins[f"{name} after an if"] = both
+                    self.origins[atom] = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
         self.environment = merged
+
+    def _joined(self, name: str, statement: cst.If) -> str:
+        """An atom for what a name is after an `if`: of each one that changes it another."""
+        places = self.joins.setdefault(name, [])
+        if id(statement) not in places:
+            places.append(id(statement))
+        number = places.index(id(statement)) + 1
+        return f"{name} after an if" if number == 1 else f"{name} after an if #{number}"
 
     # -- loops
 
@@ -249,16 +258,16 @@ def _is_number(value: Value) -> TypeGuard[Form]:
     return isinstance(value, Form) and value.is_scalar
 
 
-def _either(name: str, one: Value, other: Value) -> Value:
+def _either(name: str, atom: str, one: Value, other: Value) -> Value:
     """What a name is after an `if`: the same coordinates with another start, or nothing affine."""
     if isinstance(one, Form) and isinstance(other, Form) and one.axes == other.axes and one.head == other.head:
         base = dims.symbol(one.head) if one.head is not None else forms.ZERO
-        return replace(one, offset=forms.plus(base, dims.opaque(f"{name} after an if", "")))
+        return replace(one, offset=forms.plus(base, dims.opaque(atom, "")))
     for value in (one, other):
         if isinstance(value, Opaque):
             return value
     if isinstance(one, Mask) and isinstance(other, Mask):
-        return Mask(opaque=(f"{name} after an if",))
+        return Mask(opaque=(atom,))
     return Opaque(f"`{name}` differs between the branches of an if")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TypeGuard
 
 import libcst as cst
@@ -39,6 +40,35 @@ def with_chain(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
+def with_two_places(function: cst.FunctionDef, depths: Mapping[str, str]) -> cst.FunctionDef:
+    """The kernel of the launches, which takes the form with pointers where the ring holds one tile only.
+
+    The entry of the stage tma tests its descriptors: `if a_desc is None: K_pointers(...) else: K_tiles(...)`.
+
+    `depths`: the kernels with a ring of two places at least, and what they call its depth.
+    """
+    parameters = {one.name.value for one in function.params.params}
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+    for node in walk(function.body):
+        if not isinstance(node, cst.If) or not isinstance(node.orelse, cst.Else):
+            continue
+        chooses = all(isinstance(one.operator, cst.Is) for one in _targets(node.test)) and _targets(node.test)
+        wanted = {depths[called(one)] for one in walk(node.orelse) if called(one) in depths} & parameters
+        if chooses and wanted:
+            tests = [code(node.test), *(f"{depth} < 2" for depth in sorted(wanted))]
+            swaps[node.test] = cst.parse_expression(" or ".join(tests))
+    made: cst.FunctionDef = replaced(function, swaps)
+    return made
+
+
+def _targets(node: cst.BaseExpression) -> list[cst.ComparisonTarget]:
+    """The comparisons of a test that is made of them by `or`; none for another one."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
+        parts = [_targets(node.left), _targets(node.right)]
+        return [one for part in parts for one in part] if all(parts) else []
+    return list(node.comparisons) if isinstance(node, cst.Comparison) else []
+
+
 def launched_by(function: cst.FunctionDef, kernels: set[str]) -> bool:
     """Whether a function is a kernel of launches that fill in a depth, and calls one of these kernels."""
     filled = any(_is_depth(node) for decorator in function.decorators for node in walk(decorator))
@@ -53,4 +83,4 @@ def _keyword(argument: cst.Arg) -> str:
     return argument.keyword.value if argument.keyword is not None else ""
 
 
-__all__ = ["deeper", "launched_by", "with_chain"]
+__all__ = ["deeper", "launched_by", "with_chain", "with_two_places"]

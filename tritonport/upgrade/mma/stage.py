@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
@@ -18,7 +19,7 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
-from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain
+from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started, plan_loop
 from tritonport.upgrade.mma.rings import LoopText, Refusal
@@ -184,13 +185,20 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         if any(dot.starter is None and isinstance(dot.call.func, cst.Name) for dot in dots):
             imports.append("from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait")
     deep = {one.kernel.node for one in planned if isinstance(one.plan, KeptUnderWay) and one.plan.waits}
-    kept = {one.kernel.name for one in planned if isinstance(one.plan, KeptUnderWay)}
-    chained = {one.kernel.name for one in planned} - kept
-    entries = {
-        kernel.node
-        for kernel in module.kernels
-        if kernel.node not in deep and launched_by(kernel.node, chained) and not launched_by(kernel.node, kept)
+    kept = {
+        one.kernel.name: one.plan.delay.depth if one.plan.delay is not None else ""
+        for one in planned
+        if isinstance(one.plan, KeptUnderWay)
     }
+    chained = {one.kernel.name for one in planned} - kept.keys()
+    entries: dict[cst.FunctionDef, Callable[[cst.FunctionDef], cst.FunctionDef]] = {}
+    for kernel in module.kernels:
+        if kernel.node in deep:
+            continue
+        if launched_by(kernel.node, set(kept)):
+            entries[kernel.node] = partial(with_two_places, depths=kept)
+        elif launched_by(kernel.node, chained):
+            entries[kernel.node] = with_chain
     splice = _Splice(changed, functions, deep, entries)
     kernels = {id(one.kernel.node) for one in planned} | {id(node) for node in entries}
     body: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
@@ -217,7 +225,7 @@ class _Splice(cst.CSTTransformer):
         changed: Written,
         functions: dict[cst.CSTNode, list[cst.BaseStatement]],
         deep: set[cst.FunctionDef],
-        entries: set[cst.FunctionDef],
+        entries: Mapping[cst.FunctionDef, Callable[[cst.FunctionDef], cst.FunctionDef]],
     ) -> None:
         super().__init__()
         self.entries = entries
@@ -237,7 +245,7 @@ class _Splice(cst.CSTTransformer):
         if original_node in self.deep:
             updated_node = deeper(updated_node)
         if original_node in self.entries:
-            updated_node = with_chain(updated_node)
+            updated_node = self.entries[original_node](updated_node)
         before = self.functions.get(original_node)
         return cst.FlattenSentinel([*before, updated_node]) if before else updated_node
 

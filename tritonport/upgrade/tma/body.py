@@ -140,7 +140,9 @@ class BodyWriter:
                 of[0][1].append(statement)
                 continue
             touched = names_of(statement) | set(assigned_names(cst.IndentedBlock([statement])))
-            needed = [place for place, (names, _) in enumerate(pending) if names & touched]
+            # A program must not end while a copy goes on in shared memory that may be another's then.
+            ends = any(isinstance(node, cst.Return) for node in walk(statement))
+            needed = [place for place, (names, _) in enumerate(pending) if ends or names & touched]
             for _, awaited in pending[: max(needed, default=-1) + 1]:
                 lines += awaited
             del pending[: max(needed, default=-1) + 1]

@@ -8,6 +8,7 @@ followed through elementwise operations, casts, broadcasts and dots; anything el
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -15,9 +16,11 @@ import libcst as cst
 from tritonport.analysis.access import Access, Form, Mask
 from tritonport.analysis.access.forms import plus
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.dots import called, is_dot
+from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box
 
 Rows = frozenset[int]
@@ -62,6 +65,7 @@ class _Follower:
                 before = dict(self.rows)
                 self._block(self.kernel.node.body)
                 changed = before != self.rows
+            self._check_iterations()
         except NotShown as error:
             return f"its coordinate wraps or stops at a bound, and {error}"
         return None
@@ -85,6 +89,22 @@ class _Follower:
             elif isinstance(statement, cst.While):
                 self._untouched(statement.test, "the condition of a loop")
                 self._block(statement.body)
+
+    def _check_iterations(self) -> None:
+        """Where the rows are others in each iteration of a loop, none of them is there in another or behind the loop:
+        the masks of the stores name those of their own iteration."""
+        for loop in self.load.loops:
+            changing = {loop.target, *assigned_names(loop.node)}
+            atoms = [atom for atom in self.distance.atoms() for atom in (atom, self.load.origins.get(atom, ""))]
+            if not any(re.search(rf"\b{re.escape(name)}\b", atom) for name in changing for atom in atoms if name):
+                continue
+            function = self.kernel.node
+            kept = live_at_end(function, loop.node) | live_behind(function, loop.node)
+            for name in sorted(kept):
+                if self.rows.get(name):
+                    raise NotShown(
+                        f"{name} keeps its rows from one iteration over {loop.target or 'a loop'} to another"
+                    )
 
     def _untouched(self, node: cst.BaseExpression, what: str) -> None:
         if any(self.rows.get(one.value) for one in walk(node) if isinstance(one, cst.Name)):

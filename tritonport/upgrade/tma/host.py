@@ -30,7 +30,9 @@ def descriptor_text(
     block = [host.source(side.size) for side in sides]
     pointer = f'args["{tile.box.base}"]'
     lists = ", ".join(f"[{', '.join(items)}]" for items in (extents, strides, block))
-    text = f"{helpers['tile_descriptor']}({pointer}, {lists}{', stored=True' if tile.access.kind == 'store' else ''})"
+    options = [", either_order=True"] if tile.order is None else []
+    options += [", stored=True"] if tile.access.kind == "store" else []
+    text = f"{helpers['tile_descriptor']}({pointer}, {lists}{''.join(options)})"
     tests = [*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]
     return f"{text} if {' and '.join(tests)} else None" if tests else text
 

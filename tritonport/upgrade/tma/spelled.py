@@ -31,16 +31,22 @@ class _Copy:
 
 
 def copies_of(kernel: Kernel) -> list[_Copy]:
-    """The operands that loops of a kernel copy, where the call is a statement of its own."""
+    """The operands that every iteration of a loop copies, where the call is a statement of its own.
+
+    Under an `if` on run-time values an iteration may leave the copy out, and the phase of the barrier would not be that
+    of the iteration: such a call stays.
+    """
     found: list[_Copy] = []
+    constants = {one.name for one in kernel.parameters if one.constexpr}
 
     def visit(statements: Sequence[cst.CSTNode], loop: cst.For | None) -> None:
         for statement in statements:
             if isinstance(statement, cst.For) and isinstance(statement.body, cst.IndentedBlock):
                 visit(statement.body.body, statement)
             elif isinstance(statement, cst.If):
-                for branch in _branches(statement):
-                    visit(branch.body, loop)
+                if names_of(statement.test) <= constants:
+                    for branch in _branches(statement):
+                        visit(branch.body, loop)
             elif isinstance(statement, cst.SimpleStatementLine) and loop is not None:
                 copy = _copy(statement, loop)
                 if copy is not None:
@@ -51,12 +57,10 @@ def copies_of(kernel: Kernel) -> list[_Copy]:
 
 
 def _branches(node: cst.If) -> list[cst.BaseSuite]:
-    found = [node.body]
-    orelse = node.orelse
-    while isinstance(orelse, cst.If):
-        found.append(orelse.body)
-        orelse = orelse.orelse
-    return [*found, orelse.body] if orelse is not None else found
+    """The bodies of an `if`; an `elif` is an `if` in the second one."""
+    if isinstance(node.orelse, cst.If):
+        return [node.body, cst.IndentedBlock([node.orelse])]
+    return [node.body, node.orelse.body] if node.orelse is not None else [node.body]
 
 
 def _copy(line: cst.SimpleStatementLine, loop: cst.For) -> _Copy | None:
