@@ -51,7 +51,7 @@ def test_a_kernel_becomes_two_forms_and_an_entry_that_chooses() -> None:
     assert "# tritonport: stages literal, tma for sm_90, Triton 3.8 to 3.9\n" in text
     descriptor = (
         '"a_desc": lambda args: tile_descriptor( args["a_ptr"], [args["M"], args["K"]], '
-        '[args["stride_am"], args["stride_ak"]], [args["BLOCK_M"], args["BLOCK_K"]], ),'
+        '[args["stride_am"], args["stride_ak"]], [args["BLOCK_M"], args["BLOCK_K"]], either_order=True, ),'
     )
     assert descriptor in " ".join(text.split())
     loop = """

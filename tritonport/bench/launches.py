@@ -10,7 +10,7 @@ import torch
 
 from tritonport.verify.case import Case, Inputs
 from tritonport.verify.compare import bitwise_equal
-from tritonport.verify.launches import recorded_launches, tensor_arguments
+from tritonport.verify.launches import OfKernel, recorded_launches, tensor_arguments
 from tritonport.verify.poison import Arena, is_poison, poison_byte, poisoned_allocations
 from tritonport.verify.side import seed_everything
 from tritonport.verify.tensors import input_leaves, leaves
@@ -45,22 +45,11 @@ class SharedArena(Arena):
 
 
 @dataclass(frozen=True)
-class Repeatable:
+class Repeatable(OfKernel):
     """One kernel launch that can be repeated: the jitted function and the arguments of its `run`."""
 
-    function: Any
     args: tuple[Any, ...]
     keywords: dict[str, Any]
-
-    @property
-    def kernel(self) -> str:
-        """The name of the kernel function."""
-        return str(self.function.fn.__name__)
-
-    @property
-    def gluon(self) -> bool:
-        """Whether it is a Gluon kernel."""
-        return bool(self.function.is_gluon())
 
     @property
     def tensors(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Editing the statements of a function: several in the place of one, names exchanged."""
+"""Editing the statements of a function: their text, several in the place of one, names exchanged."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ import libcst as cst
 from tritonport.source.walk import replaced, walk
 
 Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+def code(node: cst.CSTNode | None) -> str:
+    """The source text of a node, without whitespace around it; empty for none."""
+    return cst.Module([]).code_for_node(node).strip() if node is not None else ""
+
+
+def parsed(text: str, module: cst.Module) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
+    """One statement from source text, with the indentation and the line ends of a module."""
+    return cst.parse_statement(text + "\n", module.config_for_parsing)
 
 
 def spliced(node: Node, swaps: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]]) -> Node:
@@ -43,4 +53,4 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
     return found
 
 
-__all__ = ["renamed", "spliced"]
+__all__ = ["code", "parsed", "renamed", "spliced"]

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Access, Axis, Form, Opaque
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import feeds_dot, is_dot
+from tritonport.upgrade.dots import feeds_dot, is_dot
 
 NOT_AFFINE, NO_DESCRIPTOR = "TP411", "TP412"
 LOOP_STAYS, COPY_STAYS = "TP301", "TP302"
@@ -24,6 +24,14 @@ class Reason:
 
     code: str
     text: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An access that stays as it is."""
+
+    access: Access
+    reason: Reason
 
 
 def describe(access: Access) -> str:
@@ -119,4 +127,4 @@ def _keyword(access: Access, name: str) -> bool:
     return False
 
 
-__all__ = ["COPY_STAYS", "LOOP_STAYS", "Reason", "considered", "describe", "reasons", "unit_stride"]
+__all__ = ["COPY_STAYS", "LOOP_STAYS", "Reason", "Refused", "considered", "describe", "reasons", "unit_stride"]

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import called, is_dot
+from tritonport.upgrade.dots import called, is_dot
 
 _EFFECTS = ("load", "store", "atomic_", "wait", "arrive", "commit", "copy", "device_print", "device_assert")
 

@@ -21,7 +21,7 @@ from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade import multibuffer
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
-from tritonport.upgrade.async_copy.plan import KernelPlan, Refused, plan_kernel
+from tritonport.upgrade.async_copy.plan import KernelPlan, plan_kernel
 from tritonport.upgrade.bounds import is_acted_on
 from tritonport.upgrade.file_edit import (
     alias,
@@ -31,7 +31,7 @@ from tritonport.upgrade.file_edit import (
     with_functions,
     with_header,
 )
-from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, describe
+from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, Refused, describe
 from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage

@@ -10,20 +10,14 @@ _MAX_TRACE_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One kernel launch.
+class OfKernel:
+    """Something about one jitted function.
 
     Attributes:
         function: the jitted function.
-        written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
-        numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
-        compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
     function: Any
-    written: dict[str, Any] = field(default_factory=dict, repr=False)
-    numbers: dict[str, int] = field(default_factory=dict, repr=False)
-    compiled: list[Any] = field(default_factory=list, repr=False)
 
     @property
     def kernel(self) -> str:
@@ -34,6 +28,21 @@ class Launch:
     def gluon(self) -> bool:
         """Whether it is a Gluon kernel."""
         return bool(self.function.is_gluon())
+
+
+@dataclass(frozen=True)
+class Launch(OfKernel):
+    """One kernel launch.
+
+    Attributes:
+        written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
+        numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
+        compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
+    """
+
+    written: dict[str, Any] = field(default_factory=dict, repr=False)
+    numbers: dict[str, int] = field(default_factory=dict, repr=False)
+    compiled: list[Any] = field(default_factory=list, repr=False)
 
 
 def definition(fn: Any) -> tuple[str, int]:

@@ -9,7 +9,7 @@ Operand: A` failed.
 Operand: A` failed.
 /x/matmul.py:540: unknown: block: [1,0,0], thread: [0,0,0] Assertion `Deadlock detected` failed.
 Traceback (most recent call last):
-  File "/tmp/x/run.py", line 3, in <module>
+  File "/kernels/run.py", line 3, in <module>
 torch.AcceleratorError: CUDA error: device-side assert triggered
 """
 """In the form in which the driver prints an assert that fails, with texts of ConSan's."""
@@ -18,7 +18,7 @@ MEMCHECK = """\
 ========= COMPUTE-SANITIZER
 a line of the program's own
 ========= Invalid __global__ write of size 4 bytes
-=========     at scale_kernel+0x1d0 in /tmp/x/scale.py:14
+=========     at scale_kernel+0x1d0 in /kernels/scale.py:14
 =========     by thread (44,0,0) in block (2,0,0)
 =========     Access at 0x7f2d44a004b0 is out of bounds
 =========     and is 1 bytes after the nearest allocation at 0x7f2d44a00000 of size 1,200 bytes
@@ -26,13 +26,13 @@ a line of the program's own
 =========         Host Frame: cuLaunchKernelEx [0x3b8f2c] in libcuda.so.1
 =========
 ========= Invalid __global__ write of size 4 bytes
-=========     at scale_kernel+0x1d0 in /tmp/x/scale.py:14
+=========     at scale_kernel+0x1d0 in /kernels/scale.py:14
 =========     by thread (45,0,0) in block (2,0,0)
 =========     Access at 0x7f2d44a004b4 is out of bounds
 =========     and is 1 bytes after the nearest allocation at 0x7f2d44a00000 of size 1,200 bytes
 =========
 ========= Invalid __shared__ read of size 16 bytes
-=========     at 0x90 in /tmp/x/scale.py:20:other_kernel
+=========     at 0x90 in /kernels/scale.py:20:other_kernel
 =========     by thread (0,0,0) in block (0,0,0)
 =========     Address 0x10004 is misaligned
 =========
@@ -63,10 +63,10 @@ def test_reports_of_memcheck_are_told_once_with_their_line():
         "Invalid __global__ write of size 4 bytes; Access at 0x... is out of bounds; "
         "and is 1 bytes after the nearest allocation at 0x... of size 1,200 bytes"
     )
-    assert (write.file, write.line, write.function) == ("/tmp/x/scale.py", 14, "scale_kernel")
+    assert (write.file, write.line, write.function) == ("/kernels/scale.py", 14, "scale_kernel")
     assert (write.block, write.thread) == ("2,0,0", "44,0,0")
     assert read.text == "Invalid __shared__ read of size 16 bytes; Address 0x... is misaligned"
-    assert (read.file, read.line, read.function) == ("/tmp/x/scale.py", 20, "other_kernel")
+    assert (read.file, read.line, read.function) == ("/kernels/scale.py", 20, "other_kernel")
 
 
 def test_a_clean_run_of_memcheck_has_no_report():

@@ -10,7 +10,7 @@ import libcst as cst
 from tritonport.convert.names import Names
 from tritonport.upgrade.async_copy.plan import HINTS, Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
-from tritonport.upgrade.edit import renamed
+from tritonport.upgrade.edit import parsed, renamed
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,7 @@ class LoopWriter:
         return self.module.code_for_node(node).strip()
 
     def _statement(self, text: str) -> cst.BaseStatement:
-        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
-        assert isinstance(found, cst.BaseStatement)
-        return found
+        return parsed(text, self.module)
 
     def _small(self, text: str) -> list[cst.BaseSmallStatement]:
         line = self._statement(text)

@@ -10,9 +10,9 @@ import libcst as cst
 from tritonport.analysis.access import Access, Form, Loop, accesses_of
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import Operand, called, operand_of
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
-from tritonport.upgrade.legality import COPY_STAYS, LOOP_STAYS, Reason, considered, reasons
+from tritonport.upgrade.dots import Operand, called, operand_of
+from tritonport.upgrade.legality import COPY_STAYS, LOOP_STAYS, Reason, Refused, considered, reasons
 from tritonport.upgrade.slices import NotSplit, Split, names_of, split
 
 HINTS = ("cache_modifier", "eviction_policy")
@@ -64,14 +64,6 @@ class LoopPlan:
     body: tuple[cst.BaseStatement, ...]
     copies: tuple[Copy, ...]
     split: Split
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A load that stays as it is."""
-
-    access: Access
-    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -232,4 +224,4 @@ def _live_after(kernel: Kernel, loop: Loop) -> set[str]:
     return found
 
 
-__all__ = ["Copy", "KernelPlan", "LoopPlan", "Refused", "plan_kernel"]
+__all__ = ["Copy", "KernelPlan", "LoopPlan", "plan_kernel"]

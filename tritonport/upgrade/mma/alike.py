@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import libcst as cst
 
 from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.rings import LoopText, Refusal
-from tritonport.upgrade.mma.spelling import code, names_assigned, one_line, simple_assignment
+from tritonport.upgrade.mma.spelling import names_assigned, one_line, simple_assignment
 from tritonport.upgrade.slices import names_of
 
 TILE, PLACE = "the_tile", "the_place"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.edit import renamed
+from tritonport.upgrade.edit import code, renamed
 from tritonport.upgrade.mma.alike import PLACE, TILE, check_alike, definitions, expanded
 from tritonport.upgrade.mma.prologue import PrologueLoop, prologues
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, indexed
-from tritonport.upgrade.mma.spelling import code, names_assigned, one_line, simple_assignment
+from tritonport.upgrade.mma.spelling import names_assigned, one_line, simple_assignment
 from tritonport.upgrade.slices import NotSplit, check_pure, names_of, read_names
 
 

@@ -9,8 +9,8 @@ from typing import TypeGuard
 import libcst as cst
 
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.async_copy.dots import called
-from tritonport.upgrade.mma.spelling import code
+from tritonport.upgrade.dots import called
+from tritonport.upgrade.edit import code
 
 _LAUNCHED = re.compile(r'max\((?P<stages>args\.get\("num_stages", \d+\)) - 1, 1\)')
 """What the stage async-copy lets a launch fill in."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.source.walk import walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias
 from tritonport.upgrade.mma.rings import LoopText
-from tritonport.upgrade.mma.spelling import code, names_assigned
+from tritonport.upgrade.mma.spelling import names_assigned
 from tritonport.upgrade.slices import read_names
 
 LONGEST_REPEATED = 4

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from tritonport.convert.names import Names
+from tritonport.upgrade.edit import parsed
 from tritonport.upgrade.mma.plan import KeptUnderWay
 from tritonport.upgrade.mma.refills import RefillWriter, shorter_wait
 from tritonport.upgrade.mma.spelling import Dot, awaited_text, started_call
@@ -33,7 +34,7 @@ def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: N
     assert isinstance(block, cst.IndentedBlock)
     around = loop.node.with_changes(body=block.with_changes(body=body))
     sums = list({dot.target: dot for dot in plan.dots}.values())
-    after = [_statement(f"{dot.target} = {awaited_text(dot, 0, helpers)}", module) for dot in sums]
+    after = [parsed(f"{dot.target} = {awaited_text(dot, 0, helpers)}", module) for dot in sums]
     before = [refills.statement(refills.first())] if refills is not None else []
     found: Written = {loop.original: [*before, around, *after]}
     if delay is not None:
@@ -46,7 +47,7 @@ def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: N
 
 def depth_check(depth: str, gl: str, module: cst.Module) -> cst.BaseStatement:
     """That the ring has a place which the dot under way does not read."""
-    return _statement(f'{gl}.static_assert({depth} > 1, "the dot under way still reads one place of the ring")', module)
+    return parsed(f'{gl}.static_assert({depth} > 1, "the dot under way still reads one place of the ring")', module)
 
 
 def _said(plan: KeptUnderWay, dot: Dot) -> str:
@@ -64,13 +65,7 @@ def _started(
     small = statement.body[0]
     assert isinstance(small, cst.Assign)
     started = statement.with_changes(body=[small.with_changes(value=started_call(dot, helpers))])
-    return [started, _statement(f"{said}{dot.target} = {awaited_text(dot, 1, helpers)}", module)]
-
-
-def _statement(text: str, module: cst.Module) -> cst.BaseStatement:
-    found = cst.parse_statement(text + "\n", module.config_for_parsing)
-    assert isinstance(found, cst.BaseStatement)
-    return found
+    return [started, parsed(f"{said}{dot.target} = {awaited_text(dot, 1, helpers)}", module)]
 
 
 __all__ = ["Written", "depth_check", "write_kept"]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.upgrade.edit import renamed
+from tritonport.upgrade.edit import code, parsed, renamed
 from tritonport.upgrade.mma.delay import Delay
-from tritonport.upgrade.mma.spelling import code, names_assigned
+from tritonport.upgrade.mma.spelling import names_assigned
 from tritonport.upgrade.slices import read_names
 
 
@@ -68,9 +68,7 @@ class RefillWriter:
 
     def statement(self, text: str) -> cst.BaseStatement:
         """One statement from source text."""
-        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
-        assert isinstance(found, cst.BaseStatement)
-        return found
+        return parsed(text, self.module)
 
 
 def shorter_wait(statement: cst.BaseStatement, depth: str) -> cst.BaseStatement:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.edit import Node, renamed
+from tritonport.upgrade.edit import Node, code, parsed, renamed
 from tritonport.upgrade.mma.extract import Extracted, extracted
 from tritonport.upgrade.mma.kept import Written, depth_check
 from tritonport.upgrade.mma.plan import Rotated
@@ -20,7 +20,6 @@ from tritonport.upgrade.mma.rings import indexed
 from tritonport.upgrade.mma.spelling import (
     awaited_text,
     bare_call,
-    code,
     names_assigned,
     simple_assignment,
     started_call,
@@ -265,9 +264,7 @@ class RotatedWriter:
         return like.with_changes(body=[small])
 
     def _statement(self, text: str) -> cst.BaseStatement:
-        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
-        assert isinstance(found, cst.BaseStatement)
-        return found
+        return parsed(text, self.module)
 
 
 def _without_blank_lines(statement: cst.BaseStatement) -> cst.BaseStatement:

@@ -12,7 +12,8 @@ from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.snippets import available, render
 from tritonport.source.module import SourceModule, dotted
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.dots import called
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias
 
 HOPPER = "triton.experimental.gluon.language.nvidia.hopper"
@@ -175,11 +176,6 @@ def awaited_text(dot: Dot, pending: int, helpers: Mapping[str, str]) -> str:
 def names_assigned(statement: cst.BaseStatement) -> set[str]:
     """The variables that a statement assigns, in branches and inner loops too."""
     return set(assigned_names(cst.IndentedBlock([statement])))
-
-
-def code(node: cst.CSTNode) -> str:
-    """The source text of a node."""
-    return cst.Module([]).code_for_node(node).strip()
 
 
 def one_line(node: cst.CSTNode, width: int = 60) -> str:

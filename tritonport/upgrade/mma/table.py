@@ -11,8 +11,8 @@ from tritonport.convert import ConvertOptions, convert_text
 from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.plan import KeptUnderWay
-from tritonport.upgrade.mma.spelling import code
 from tritonport.upgrade.mma.stage import STAYS, Found, Places, dots_in, message
 from tritonport.upgrade.table import aligned
 

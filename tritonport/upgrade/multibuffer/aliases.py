@@ -11,6 +11,7 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import children, walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.operations import bound, gluon_name
 
 _TYPE = frozenset({"dtype", "shape", "type", "layout", "rank", "numel"})
@@ -119,7 +120,7 @@ class _Reader:
         value = getattr(small, "value", None)
         if not isinstance(value, cst.BaseExpression):
             if self.read_by(small):
-                raise Unknown(min(self.read_by(small)), f"`{_code(small)}` is no plain use of it")
+                raise Unknown(min(self.read_by(small)), f"`{code(small)}` is no plain use of it")
             return
         made = self._tiles(value)
         if isinstance(small, cst.Return):
@@ -148,7 +149,7 @@ class _Reader:
         if isinstance(function, cst.Attribute) and (base := self._tiles(function.value)):
             method = function.attr.value
             if method.startswith(_WRITES):
-                raise Unknown(min(base), f"`{_code(call)}` writes to it")
+                raise Unknown(min(base), f"`{code(call)}` writes to it")
             return base if method in _VIEWS else set()
         if not given:
             return set()
@@ -161,12 +162,12 @@ class _Reader:
         # What is no kernel runs when the kernel is compiled.
         if path in self.module.bindings.functions or hasattr(builtins, path):
             return set()
-        raise Unknown(min(given), f"nothing says what `{_code(call.func)}` does with it")
+        raise Unknown(min(given), f"nothing says what `{code(call.func)}` does with it")
 
     def _instruction(self, call: cst.Call, name: str, given: set[str]) -> set[str]:
         last = name.split(".")[-1]
         if any(part in name for part in _LATER):
-            raise Unknown(min(given), f"`{_code(call.func)}` may read it later")
+            raise Unknown(min(given), f"`{code(call.func)}` may read it later")
         if last == "warpgroup_mma":
             return given if _is_async(call) else set()
         if last == "warpgroup_mma_wait":
@@ -203,12 +204,8 @@ def _outstanding(call: cst.Call) -> str:
     for place, argument in enumerate(call.args):
         keyword = argument.keyword.value if argument.keyword is not None else None
         if keyword == "num_outstanding" or (keyword is None and place == 0):
-            return _code(argument.value)
+            return code(argument.value)
     return "0"
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node).strip()
 
 
 __all__ = ["Unknown", "Uses", "uses_of"]

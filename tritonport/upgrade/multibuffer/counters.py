@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.walk import walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.home import Home
 from tritonport.upgrade.multibuffer.places import Place
+from tritonport.upgrade.slices import names_of
 
 if TYPE_CHECKING:
     from tritonport.source.module import Kernel
@@ -56,7 +59,7 @@ def counter_of(
                     inits.append(found[0])
                     toggles += found[1]
             elif carried or not _is_parity(phase, loop):
-                return f"the phase of {barrier.name}, {_code(phase)}, is not counted from 0 by every iteration"
+                return f"the phase of {barrier.name}, {code(phase)}, is not counted from 0 by every iteration"
     own = [name for name in names if not reader.shared(name)]
     kept = {id(place.statement) for name, place in zip(names, inits, strict=True) if name not in own}
     return Counter(
@@ -92,7 +95,7 @@ class _Reader:
         toggles = []
         for loop in self.loops:
             own = [(place, line) for place, line in enumerate(loop.body) if _toggled(line) == name]
-            waits = [one.wait.place for one in loop.barriers if _code(one.wait.given["phase"].value) == name]
+            waits = [one.wait.place for one in loop.barriers if code(one.wait.given["phase"].value) == name]
             if len(own) != 1 or any(own[0][0] < place for place in waits):
                 return f"the phase {name} is not toggled once in an iteration, behind the waits"
             toggles.append(own[0][1])
@@ -128,9 +131,9 @@ class _Reader:
 
 def _is_parity(node: cst.BaseExpression, loop: RingLoop) -> bool:
     """`k & 1` or `k % 2` in a loop that counts its iterations."""
-    begin, step = _code(loop.loop.start) or "0", _code(loop.loop.step) or "1"
+    begin, step = code(loop.loop.start) or "0", code(loop.loop.step) or "1"
     index = loop.loop.target
-    return (begin, step) == ("0", "1") and _code(node) in (f"{index} & 1", f"{index} % 2")
+    return (begin, step) == ("0", "1") and code(node) in (f"{index} & 1", f"{index} % 2")
 
 
 def _is_zero(statement: cst.CSTNode, name: str) -> bool:
@@ -150,31 +153,22 @@ def _toggled(statement: cst.CSTNode) -> str | None:
 def _plain(statement: cst.CSTNode) -> str:
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return ""
-    return _code(statement.body[0])
+    return code(statement.body[0])
 
 
 def _targets(statement: cst.CSTNode) -> list[str]:
+    """The names that a statement assigns itself, a loop its index; not those of the statements in it."""
     if isinstance(statement, cst.For):
-        return [node.value for node in walk(statement.target) if isinstance(node, cst.Name)]
+        return sorted(names_of(statement.target))
     if not isinstance(statement, cst.SimpleStatementLine):
         return []
-    found = []
-    for small in statement.body:
-        if isinstance(small, cst.Assign):
-            found += [node.value for one in small.targets for node in walk(one.target) if isinstance(node, cst.Name)]
-        elif isinstance(small, (cst.AugAssign, cst.AnnAssign)) and isinstance(small.target, cst.Name):
-            found.append(small.target.value)
-    return found
+    return list(assigned_names(cst.IndentedBlock([statement])))
 
 
 def _heads(statement: cst.CSTNode) -> list[cst.CSTNode]:
     if isinstance(statement, (cst.If, cst.While)):
         return [statement.test]
     return [statement.iter] if isinstance(statement, cst.For) else []
-
-
-def _code(node: cst.CSTNode | None) -> str:
-    return cst.Module([]).code_for_node(node).strip() if node is not None else ""
 
 
 __all__ = ["Counter", "counter_of"]

@@ -13,6 +13,7 @@ from tritonport.convert.parameters import has_default, with_commas
 from tritonport.rules_data import load_targets
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import replaced, walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import argument_names, call_sites
 from tritonport.upgrade.multibuffer.plan import Ring
 
@@ -73,7 +74,7 @@ def _entry(module: SourceModule, launched: Kernel, depths: Sequence[Depth], name
     reached = [depth for depth in depths if launched in depth.way]
     rings = [ring for depth in reached for ring in depth.rings]
     descriptors = {
-        _code(step.given["tensor_desc"].value): ring.kernel
+        code(step.given["tensor_desc"].value): ring.kernel
         for ring in rings
         for barrier in ring.loops[0].barriers
         for step in barrier.loads
@@ -155,10 +156,6 @@ def _with_parameter(node: cst.FunctionDef, name: str, gl: str) -> cst.FunctionDe
 def _listed(names: Iterable[str]) -> str:
     quoted = ", ".join(f'"{name}"' for name in names)
     return f"[{quoted}]"
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node).strip()
 
 
 __all__ = ["HELPER", "Depth", "Spelling", "depth_name", "with_depths"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.multibuffer.copies import Step
@@ -192,15 +193,10 @@ class _Finder:
 
 
 def _assigned(statement: cst.CSTNode) -> list[str]:
+    """The names that a statement assigns itself; not those of the statements in it."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return []
-    found = []
-    for small in statement.body:
-        if isinstance(small, cst.Assign):
-            found += [node.value for one in small.targets for node in walk(one.target) if isinstance(node, cst.Name)]
-        elif isinstance(small, (cst.AugAssign, cst.AnnAssign)) and isinstance(small.target, cst.Name):
-            found.append(small.target.value)
-    return found
+    return list(assigned_names(cst.IndentedBlock([statement])))
 
 
 def _is_one(node: cst.BaseExpression) -> bool:

@@ -12,6 +12,7 @@ from tritonport.analysis.access.loops import read_loop
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.multibuffer.aliases import Unknown, Uses, uses_of
 from tritonport.upgrade.multibuffer.copies import Copies, Step
@@ -344,7 +345,7 @@ def _outside_of_loops(node: cst.CSTNode) -> Iterator[cst.Call]:
 def _code(node: cst.CSTNode | None) -> str:
     if isinstance(node, cst.Arg):
         node = node.value
-    return cst.Module([]).code_for_node(node).strip() if node is not None else ""
+    return code(node)
 
 
 __all__ = ["STAYS", "Barrier", "Plan", "Refused", "Ring", "RingLoop", "plan_function"]

@@ -6,6 +6,7 @@ import libcst as cst
 
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import argument_names, heuristic_of
 from tritonport.upgrade.multibuffer.operations import gluon_name
 
@@ -47,7 +48,7 @@ def _is_extent(name: str, module: SourceModule, kernel: Kernel) -> bool:
         if not isinstance(node, cst.Call):
             continue
         last = (dotted(node.func) or "").split(".")[-1]
-        if last == "arange" and len(node.args) > 1 and _code(node.args[1].value) == name:
+        if last == "arange" and len(node.args) > 1 and code(node.args[1].value) == name:
             return True
         shape = node.args[0].value if node.args else None
         if last == "allocate_shared_memory":
@@ -72,8 +73,8 @@ def _makes_descriptor(call: cst.Call) -> bool:
 def _lists(node: cst.CSTNode | None, text: str, defaulted: str | None = None) -> bool:
     """Whether an expression is a list with this element, or with one that begins as `defaulted` does."""
     elements = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
-    calls = [_code(one) for one in elements if isinstance(one, cst.Call)]
-    return text in map(_code, elements) or (defaulted is not None and any(one.startswith(defaulted) for one in calls))
+    calls = [code(one) for one in elements if isinstance(one, cst.Call)]
+    return text in map(code, elements) or (defaulted is not None and any(one.startswith(defaulted) for one in calls))
 
 
 def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:
@@ -81,8 +82,8 @@ def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:
     found = [
         small.value
         for small in walk(kernel.node.body)
-        if (isinstance(small, cst.AnnAssign) and _code(small.target) == name)
-        or (isinstance(small, cst.Assign) and name in [_code(one.target) for one in small.targets])
+        if (isinstance(small, cst.AnnAssign) and code(small.target) == name)
+        or (isinstance(small, cst.Assign) and name in [code(one.target) for one in small.targets])
     ]
     if len(found) == 1 and found[0] is not None and name not in _names(found[0]):
         return step_sign(found[0], module, kernel)
@@ -91,10 +92,6 @@ def _assigned_sign(name: str, module: SourceModule, kernel: Kernel) -> int:
 
 def _names(node: cst.CSTNode) -> set[str]:
     return {item.value for item in walk(node) if isinstance(item, cst.Name)}
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node).strip()
 
 
 __all__ = ["is_asserted", "step_sign"]

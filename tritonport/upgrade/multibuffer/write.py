@@ -10,7 +10,7 @@ from tritonport.convert.names import Names
 from tritonport.source.module import SourceModule, dotted
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.bounds import Bounds, said_of_depth
-from tritonport.upgrade.edit import renamed, spliced
+from tritonport.upgrade.edit import parsed, renamed, spliced
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.home import Allocation
 from tritonport.upgrade.multibuffer.operations import arguments
@@ -135,7 +135,7 @@ class _Writer:
         return self.module.code_for_node(node).strip()
 
     def statement(self, text: str) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
-        return cst.parse_statement(text + "\n", self.module.config_for_parsing)
+        return parsed(text, self.module)
 
 
 class _LoopWriter:

@@ -9,6 +9,7 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import walk
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import described, same_tensor
 from tritonport.upgrade.multibuffer.operations import arguments, bound, gluon_name, operation
 from tritonport.upgrade.slices import names_of
@@ -83,7 +84,7 @@ def _bulk_conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, want
 
 def _bulk_problem(module: SourceModule, kernel: Kernel, call: cst.Call, wanted: set[str]) -> str | None:
     """What a call that stores through a descriptor writes to, if its loop reads that."""
-    names = sorted({_code(argument.value) for argument in call.args})
+    names = sorted({code(argument.value) for argument in call.args})
     pairs = ((name, read) for name in names for read in sorted(wanted))
     same = next((name for name, read in pairs if same_tensor(module, kernel, name, read)), None)
     return f"its loop writes to {same}" if same is not None else None
@@ -241,10 +242,6 @@ def may_run_ahead(module: SourceModule, node: cst.CSTNode) -> bool:
     assert isinstance(node, cst.Call)
     given = arguments(node, "global_load")
     return given is not None and "pointer" in given and "volatile" not in given
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node).strip()
 
 
 __all__ = ["conflict", "may_run_ahead", "writes_anything"]

@@ -16,7 +16,7 @@ from tritonport.analysis.access import Access, accesses_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import HostNames, Spelled
 from tritonport.upgrade.tma.wide import targets_of

@@ -11,8 +11,9 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.loops import CopyingWriter, Room
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 from tritonport.upgrade.tma.wide import Wide
 
@@ -36,27 +37,25 @@ class Spelling:
     descriptors: Mapping[int, str]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Copied:
     """A load on its way."""
 
     tile: Tile
-    descriptor: str
-    smem: str
-    ready: str
+    room: Room
     order: str | None
 
 
-class BodyWriter:
+class BodyWriter(CopyingWriter):
     """Writes one body. Copies begin where the loads were; what they bring is awaited before it is read."""
 
     def __init__(self, plan: KernelPlan, spelling: Spelling, names: Names, module: cst.Module) -> None:
-        self.plan, self.use, self.names, self.module = plan, spelling, names, module
+        super().__init__(spelling.gl, names, module)
+        self.plan, self.use = plan, spelling
         self.orders: dict[str, str] = {}
         self.order_lines: list[str] = []
         self.copied = {id(tile.access.node): self._prepared(tile) for tile in plan.loads}
         self.stored = {id(tile.access.node): tile for tile in plan.stores}
-        self.phases: dict[int, str] = {}
         self.elsewhere = self._in_branches()
         self.index = "_"
         self.wide = Wide(plan.form)
@@ -66,9 +65,9 @@ class BodyWriter:
         """The body in place of the kernel's own."""
         body = self.plan.form.node.body
         assert isinstance(body, cst.IndentedBlock)
-        lines = self._block(body.body, outermost=True)
+        lines = self.block(body.body, outermost=True)
         place = 1 if self.plan.form.node.get_docstring() is not None else 0
-        made = [self._statement(line) for line in self.order_lines]
+        made = [self.statement(line) for line in self.order_lines]
         swapped = replaced(cst.IndentedBlock([*lines[:place], *made, *lines[place:]]), self.types)
         assert isinstance(swapped, cst.IndentedBlock)
         return body.with_changes(body=swapped.body)
@@ -78,13 +77,8 @@ class BodyWriter:
     def _prepared(self, tile: Tile) -> _Copied:
         name = tile.access.target
         order = self._order(tile) if tile.order is None else None
-        return _Copied(
-            tile,
-            self.use.descriptors[id(tile.access.node)],
-            self.names.fresh(f"{name}_tile"),
-            self.names.fresh(f"{name}_ready"),
-            order,
-        )
+        smem, ready = self.names.fresh(f"{name}_tile"), self.names.fresh(f"{name}_ready")
+        return _Copied(tile, Room(self.use.descriptors[id(tile.access.node)], smem, ready), order)
 
     def _order(self, tile: Tile) -> str:
         """The name of the order of a matrix that the strides of a launch decide; the kernel's own, where it has one."""
@@ -95,35 +89,35 @@ class BodyWriter:
         for node in walk(self.plan.form.node.body):
             if not isinstance(node, cst.AnnAssign) or node.value is None or not isinstance(node.target, cst.Name):
                 continue
-            if self._code(node.value) == text:
+            if self.code(node.value) == text:
                 return self.orders.setdefault(text, node.target.value)
         wanted = tile.access.target or tile.box.base
         name = self.names.fresh(f"{wanted}_order")
-        self.order_lines.append(f"{name}: {self.use.gl}.constexpr = {text}")
+        self.order_lines.append(f"{name}: {self.gl}.constexpr = {text}")
         return self.orders.setdefault(text, name)
 
     def _types(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """`a_desc.dtype` where the kernel says `a_ptr.dtype.element_ty`."""
         by_base = {tile.box.base: self.use.descriptors[key] for key, tile in self.stored.items()}
-        by_base |= {one.tile.box.base: one.descriptor for one in self.copied.values()}
+        by_base |= {one.tile.box.base: one.room.descriptor for one in self.copied.values()}
         swaps: dict[cst.CSTNode, cst.CSTNode] = {}
         for node in walk(self.plan.form.node.body):
             if isinstance(node, cst.Attribute) and node.attr.value == "element_ty":
-                base = self._code(node).removesuffix(".dtype.element_ty")
+                base = self.code(node).removesuffix(".dtype.element_ty")
                 if base in by_base:
                     swaps[node] = cst.parse_expression(f"{by_base[base]}.dtype")
         return swaps
 
     # -- statements
 
-    def _block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
+    def block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
         lines: list[cst.BaseStatement] = []
         pending: list[tuple[set[str], list[cst.BaseStatement]]] = []
         for statement in statements:
             for chosen in self.copied.values():
                 if chosen.tile.choice is not None and chosen.tile.choice.node is statement:
                     lines += self._begun(chosen, None)
-                    awaited = [self._statement(line) for line in self._awaited(chosen)]
+                    awaited = [self.statement(line) for line in self._awaited(chosen)]
                     pending.append(({chosen.tile.access.target}, awaited))
             if id(statement) in self.elsewhere:
                 continue
@@ -131,7 +125,7 @@ class BodyWriter:
             if load is not None:
                 assert isinstance(statement, cst.SimpleStatementLine)
                 lines += self._begun(load, statement)
-                awaited = [self._statement(line) for line in self._awaited(load)]
+                awaited = [self.statement(line) for line in self._awaited(load)]
                 pending.append(({load.tile.access.target}, awaited))
                 continue
             of = [one for one in pending if _is_staging(statement, one[0])]
@@ -153,7 +147,7 @@ class BodyWriter:
         if isinstance(statement, (cst.For, cst.While)):
             return self._loop(statement, outermost)
         if isinstance(statement, cst.If):
-            return [self._if(statement, outermost)]
+            return [self.branches(statement, outermost)]
         if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
             small = statement.body[0]
             tile = self.stored.get(id(small.value)) if isinstance(small, cst.Expr) else None
@@ -161,44 +155,17 @@ class BodyWriter:
                 return [self._store(tile, statement)]
         return [statement]
 
-    def _if(self, statement: cst.If, outermost: bool) -> cst.If:
-        body = statement.body
-        assert isinstance(body, cst.IndentedBlock)
-        changed = statement.with_changes(body=body.with_changes(body=self._block(body.body, outermost)))
-        orelse = statement.orelse
-        if isinstance(orelse, cst.If):
-            return changed.with_changes(orelse=self._if(orelse, outermost))
-        if orelse is not None and isinstance(orelse.body, cst.IndentedBlock):
-            inner = orelse.body.with_changes(body=self._block(orelse.body.body, outermost))
-            return changed.with_changes(orelse=orelse.with_changes(body=inner))
-        return changed
-
     def _loop(self, node: cst.For | cst.While, outermost: bool) -> list[cst.BaseStatement]:
         inside = [one for one in self.copied.values() if any(loop.node is node for loop in one.tile.access.loops)]
         body = node.body
-        if not inside or not isinstance(body, cst.IndentedBlock):
-            if isinstance(body, cst.IndentedBlock):
-                return [node.with_changes(body=body.with_changes(body=self._block(body.body, False)))]
+        if not isinstance(body, cst.IndentedBlock):
             return [node]
-        before: list[str] = []
-        after: list[str] = []
+        if not inside:
+            return [node.with_changes(body=body.with_changes(body=self.block(body.body, False)))]
         self._name_index(node, inside)
-        if outermost:
-            for one in inside:
-                before += self._made(one)
-                after.append(f"mbarrier.invalidate({one.ready})")
-            for key in dict.fromkeys(id(one.tile.access.loops[-1].node) for one in inside):
-                self.phases[key] = self.names.fresh("phase")
-                before.append(f"{self.phases[key]} = 0")
-        lines = self._block(body.body, False)
-        if id(node) in self.phases:
-            lines.append(self._statement(f"{self.phases[id(node)]} ^= 1"))
-        node = self._with_index(node)
-        loop = node.with_changes(body=body.with_changes(body=lines), leading_lines=[] if before else node.leading_lines)
-        made = [self._statement(line) for line in before]
-        if made:
-            made[0] = made[0].with_changes(leading_lines=node.leading_lines)
-        return [*made, loop, *(self._statement(line) for line in after)]
+        rooms = [one.room for one in inside]
+        lines = self.copying(node, rooms, [id(one.tile.access.loops[-1].node) for one in inside], outermost)
+        return [self._with_index(line) if isinstance(line, cst.For) else line for line in lines]
 
     def _name_index(self, node: cst.For | cst.While, inside: Sequence[_Copied]) -> None:
         """A name for an index that the kernel does not read and a coordinate does."""
@@ -206,10 +173,9 @@ class BodyWriter:
         if unread and any(re.search(r"\b_\b", text) for one in inside for text in one.tile.coordinates):
             self.index = self.names.fresh("start")
 
-    def _with_index(self, node: cst.For | cst.While) -> cst.For | cst.While:
-        if isinstance(node, cst.For) and isinstance(node.target, cst.Name) and node.target.value == "_":
-            return node.with_changes(target=cst.Name(self.index))
-        return node
+    def _with_index(self, node: cst.For) -> cst.For:
+        unread = isinstance(node.target, cst.Name) and node.target.value == "_"
+        return node.with_changes(target=cst.Name(self.index)) if unread else node
 
     # -- copies
 
@@ -218,15 +184,6 @@ class BodyWriter:
             return None
         small = statement.body[0]
         return self.copied.get(id(small.value)) if isinstance(small, cst.Assign) else None
-
-    def _made(self, one: _Copied) -> list[str]:
-        gl = self.use.gl
-        return [
-            f"{one.smem} = {gl}.allocate_shared_memory({one.descriptor}.dtype, {one.descriptor}.block_shape, "
-            f"{one.descriptor}.layout)",
-            f"{one.ready} = {gl}.allocate_shared_memory({gl}.int64, [1], mbarrier.MBarrierLayout())",
-            f"mbarrier.init({one.ready}, count=1)",
-        ]
 
     def _in_branches(self) -> set[int]:
         """The statements of loads that are copied before the `if` in whose branches they stand."""
@@ -242,15 +199,16 @@ class BodyWriter:
         return found
 
     def _begun(self, one: _Copied, statement: cst.SimpleStatementLine | None) -> list[cst.BaseStatement]:
-        lines = [] if one.tile.access.loops else self._made(one)
+        room = one.room
+        lines = [] if one.tile.access.loops else room.made(self.gl)
         coordinates = self._coordinates(one.tile)
         if one.order is not None:
             helper = self.use.helpers["load_tile"]
-            lines.append(f"{helper}({one.descriptor}, {coordinates}, {one.order}, {one.ready}, {one.smem})")
+            lines.append(f"{helper}({room.descriptor}, {coordinates}, {one.order}, {room.ready}, {room.smem})")
         else:
-            lines.append(f"mbarrier.expect({one.ready}, {one.descriptor}.block_type.nbytes)")
-            lines.append(f"{self.use.load}({one.descriptor}, {coordinates}, {one.ready}, {one.smem})")
-        made = [self._statement(line) for line in lines]
+            lines.append(f"mbarrier.expect({room.ready}, {room.descriptor}.block_type.nbytes)")
+            lines.append(f"{self.use.load}({room.descriptor}, {coordinates}, {room.ready}, {room.smem})")
+        made = [self.statement(line) for line in lines]
         if statement is not None:
             made[0] = made[0].with_changes(leading_lines=statement.leading_lines)
         return made
@@ -259,16 +217,16 @@ class BodyWriter:
         """The wait for a tile, and what its name stands for from then on."""
         loops = one.tile.access.loops
         phase = self.phases[id(loops[-1].node)] if loops else "0"
-        lines = [f"mbarrier.wait({one.ready}, {phase})"]
+        lines = [f"mbarrier.wait({one.room.ready}, {phase})"]
         if not loops:
-            lines.append(f"mbarrier.invalidate({one.ready})")
+            lines.append(f"mbarrier.invalidate({one.room.ready})")
         view, operand = self._view(one), one.tile.operand
         result = operand.result
         if result is not None and operand.several is not None:
             indices, layouts = operand.several
             result = self.names.fresh(f"{one.tile.access.target}_result_layout")
-            alike = f"{self.use.helpers['read_alike']}({one.descriptor}.dtype, {indices}, {layouts})"
-            lines.append(f"{result}: {self.use.gl}.constexpr = {operand.result} if {alike} else None")
+            alike = f"{self.use.helpers['read_alike']}({one.room.descriptor}.dtype, {indices}, {layouts})"
+            lines.append(f"{result}: {self.gl}.constexpr = {operand.result} if {alike} else None")
         if result is not None:
             value = f"{self.use.helpers['landed']}({view}, {operand.index}, {result})"
         else:
@@ -279,9 +237,9 @@ class BodyWriter:
         """The tile in shared memory with the shape that the kernel knows."""
         tile = one.tile
         if one.order is not None:
-            return f"{self.use.helpers['in_order']}({one.smem}, {one.order})"
+            return f"{self.use.helpers['in_order']}({one.room.smem}, {one.order})"
         assert tile.order is not None
-        view = one.smem
+        view = one.room.smem
         if tile.box.outer:
             sizes = ", ".join(tile.box.inner[place].size for place in tile.order)
             view = f"{view}.reshape([{sizes}])"
@@ -298,8 +256,8 @@ class BodyWriter:
         name = self.use.descriptors[id(tile.access.node)]
         order = self._order(tile) if tile.order is None else f"[{', '.join(str(place) for place in _last_first(tile))}]"
         helper = self.use.helpers["store_tile"]
-        made = self._statement(
-            f"{helper}({name}, {self._coordinates(tile)}, {order}, {self._code(replaced(value, self.types))})"
+        made = self.statement(
+            f"{helper}({name}, {self._coordinates(tile)}, {order}, {self.code(replaced(value, self.types))})"
         )
         return made.with_changes(leading_lines=statement.leading_lines)
 
@@ -318,17 +276,7 @@ class BodyWriter:
         if not self.wide.may_be(node):
             return text
         simple = isinstance(node, (cst.Name, cst.Call))
-        return f"{text if simple else f'({text})'}.to({self.use.gl}.int32)"
-
-    # -- text
-
-    def _code(self, node: cst.CSTNode) -> str:
-        return self.module.code_for_node(node).strip()
-
-    def _statement(self, text: str) -> cst.BaseStatement:
-        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
-        assert isinstance(found, cst.BaseStatement)
-        return found
+        return f"{text if simple else f'({text})'}.to({self.gl}.int32)"
 
 
 def _last_first(tile: Tile) -> tuple[int, ...]:

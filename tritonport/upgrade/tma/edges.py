@@ -19,7 +19,7 @@ from tritonport.analysis.dims import Dim
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import called, is_dot
+from tritonport.upgrade.dots import called, is_dot
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box
 

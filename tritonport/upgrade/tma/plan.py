@@ -12,10 +12,9 @@ from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
-from tritonport.upgrade.async_copy.dots import Operand, feeds_dot, operand_of
-from tritonport.upgrade.async_copy.plan import Refused
 from tritonport.upgrade.async_copy.runs import unspecialised
-from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, considered, reasons
+from tritonport.upgrade.dots import Operand, feeds_dot, operand_of
+from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
 from tritonport.upgrade.tma.assume import Assumed, choices, reached, specialised, without_loads
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen

@@ -13,8 +13,9 @@ import libcst as cst
 from tritonport.convert.names import Names
 from tritonport.source.module import Kernel
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.async_copy.dots import called
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.loops import CopyingWriter, Room
 
 OPERAND = "tma_operand"
 
@@ -76,34 +77,33 @@ def _copy(line: cst.SimpleStatementLine, loop: cst.For) -> _Copy | None:
     return _Copy(line, target.value, call, small.value, loop) if len(call.args) == 4 else None
 
 
-class SpelledWriter:
+class SpelledWriter(CopyingWriter):
     """Writes a kernel with its copies spelled out."""
 
     def __init__(self, kernel: Kernel, copies: Sequence[_Copy], gl: str, load: str, helper: str) -> None:
-        node = kernel.node
-        self.kernel, self.copies, self.gl, self.load, self.helper = kernel, copies, gl, load, helper
-        self.names = Names(item.value for item in walk(node) if isinstance(item, cst.Name))
-        self.module = kernel.module.tree
+        names = Names(item.value for item in walk(kernel.node) if isinstance(item, cst.Name))
+        super().__init__(gl, names, kernel.module.tree)
+        self.kernel, self.copies, self.load, self.helper = kernel, copies, load, helper
         self.by_line = {id(copy.line): copy for copy in copies}
         # The branches of an `if` that copy one operand share its shared memory.
-        self.tiles: dict[tuple[int, str, str], tuple[str, str]] = {}
+        self.rooms: dict[tuple[int, str, str], Room] = {}
         for copy in copies:
             key = self._key(copy)
-            if key not in self.tiles:
-                self.tiles[key] = (self.names.fresh(f"{copy.target}_tile"), self.names.fresh(f"{copy.target}_ready"))
-        self.phases: dict[int, str] = {}
+            if key not in self.rooms:
+                smem, ready = names.fresh(f"{copy.target}_tile"), names.fresh(f"{copy.target}_ready")
+                self.rooms[key] = Room(key[2], smem, ready)
         self.begun: set[int] = set()
 
     def write(self) -> cst.FunctionDef:
         """The function in the place of the kernel's own."""
         body = self.kernel.node.body
         assert isinstance(body, cst.IndentedBlock)
-        return self.kernel.node.with_changes(body=body.with_changes(body=self._block(body.body, outermost=True)))
+        return self.kernel.node.with_changes(body=body.with_changes(body=self.block(body.body, outermost=True)))
 
     def _key(self, copy: _Copy) -> tuple[int, str, str]:
-        return id(copy.loop), copy.target, self._code(copy.call.args[0].value)
+        return id(copy.loop), copy.target, self.code(copy.call.args[0].value)
 
-    def _block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
+    def block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
         lines: list[cst.BaseStatement] = []
         pending: list[tuple[str, list[cst.BaseStatement]]] = []
         for statement in statements:
@@ -136,7 +136,7 @@ class SpelledWriter:
             if isinstance(statement, cst.For):
                 lines += self._loop(statement, outermost)
             elif isinstance(statement, cst.If):
-                lines.append(self._if(statement, outermost))
+                lines.append(self.branches(statement, outermost))
             else:
                 lines.append(statement)
         return lines + [line for _, awaited in pending for line in awaited]
@@ -158,102 +158,59 @@ class SpelledWriter:
 
     def _elements(self, node: cst.BaseExpression) -> list[str]:
         """The elements of a list; none for another expression."""
-        return [self._code(one.value) for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+        return [self.code(one.value) for one in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
 
     def _chosen(self, node: cst.If, common: Sequence[tuple[_Copy, _Copy]]) -> list[cst.BaseStatement] | None:
         """What the operands are, where the branches say nothing else; None where they do."""
         lines = [line for body in (node.body, node.orelse.body) for line in body.body]  # type: ignore[union-attr]
         if len(lines) != 2 * len(common) or any(first.target != second.target for first, second in common):
             return None
-        test = self._code(node.test)
+        test = self.code(node.test)
         return [
-            self._statement(f"{one.target} = {self._value(one)} if {test} else {self._value(other)}")
+            self.statement(f"{one.target} = {self._value(one)} if {test} else {self._value(other)}")
             for one, other in common
         ]
-
-    def _if(self, node: cst.If, outermost: bool) -> cst.If:
-        body = node.body
-        if isinstance(body, cst.IndentedBlock):
-            node = node.with_changes(body=body.with_changes(body=self._block(body.body, outermost)))
-        orelse = node.orelse
-        if isinstance(orelse, cst.If):
-            return node.with_changes(orelse=self._if(orelse, outermost))
-        if orelse is not None and isinstance(orelse.body, cst.IndentedBlock):
-            inner = orelse.body.with_changes(body=self._block(orelse.body.body, outermost))
-            return node.with_changes(orelse=orelse.with_changes(body=inner))
-        return node
 
     def _loop(self, node: cst.For, outermost: bool) -> list[cst.BaseStatement]:
         inside = {id(one) for one in walk(node)}
         here = [copy for copy in self.copies if id(copy.line) in inside]
-        body = node.body
-        if not here or not isinstance(body, cst.IndentedBlock):
+        if not here or not isinstance(node.body, cst.IndentedBlock):
             return [node]
-        before: list[str] = []
-        after: list[str] = []
-        if outermost:
-            for key in dict.fromkeys(self._key(copy) for copy in here):
-                tile, ready = self.tiles[key]
-                shape = f"{key[2]}.dtype, {key[2]}.block_shape, {key[2]}.layout"
-                before += [
-                    f"{tile} = {self.gl}.allocate_shared_memory({shape})",
-                    f"{ready} = {self.gl}.allocate_shared_memory({self.gl}.int64, [1], mbarrier.MBarrierLayout())",
-                    f"mbarrier.init({ready}, count=1)",
-                ]
-                after.append(f"mbarrier.invalidate({ready})")
-            for loop in dict.fromkeys(id(copy.loop) for copy in here):
-                self.phases[loop] = self.names.fresh("phase")
-                before.append(f"{self.phases[loop]} = 0")
-        lines = self._block(body.body, False)
-        if id(node) in self.phases:
-            lines.append(self._statement(f"{self.phases[id(node)]} ^= 1"))
-        leading = [] if before else node.leading_lines
-        loop_node = node.with_changes(body=body.with_changes(body=lines), leading_lines=leading)
-        made = [self._statement(line) for line in before]
-        if made:
-            made[0] = made[0].with_changes(leading_lines=node.leading_lines)
-        return [*made, loop_node, *(self._statement(line) for line in after)]
+        rooms = [self.rooms[key] for key in dict.fromkeys(self._key(copy) for copy in here)]
+        return self.copying(node, rooms, [id(copy.loop) for copy in here], outermost)
 
     def _begun(self, copy: _Copy, other: _Copy | None = None) -> list[cst.BaseStatement]:
-        tile, ready = self.tiles[self._key(copy)]
-        descriptor, coordinates = (self._code(argument.value) for argument in copy.call.args[:2])
+        room = self.rooms[self._key(copy)]
+        coordinates = self.code(copy.call.args[1].value)
         if other is not None:
             node = next(one for one in walk(self.kernel.node) if isinstance(one, cst.If) and copy.line in one.body.body)
             here, there = (self._elements(one.call.args[1].value) for one in (copy, other))
-            test = self._code(node.test)
+            test = self.code(node.test)
             chosen = [
                 one if one == two else f"{one} if {test} else {two}" for one, two in zip(here, there, strict=True)
             ]
             coordinates = f"[{', '.join(chosen)}]"
         made = [
-            self._statement(f"mbarrier.expect({ready}, {descriptor}.block_type.nbytes)"),
-            self._statement(f"{self.load}({descriptor}, {coordinates}, {ready}, {tile})"),
+            self.statement(f"mbarrier.expect({room.ready}, {room.descriptor}.block_type.nbytes)"),
+            self.statement(f"{self.load}({room.descriptor}, {coordinates}, {room.ready}, {room.smem})"),
         ]
         if other is None:
             made[0] = made[0].with_changes(leading_lines=copy.line.leading_lines)
         return made
 
     def _awaited(self, copy: _Copy) -> list[cst.BaseStatement]:
-        return [self._wait(copy), self._statement(f"{copy.target} = {self._value(copy)}")]
+        return [self._wait(copy), self.statement(f"{copy.target} = {self._value(copy)}")]
 
     def _value(self, copy: _Copy) -> str:
         """What a copied operand is: the call without its copy, in the view that the source takes of it."""
-        tile, _ = self.tiles[self._key(copy)]
-        along, precision = (self._code(argument.value) for argument in copy.call.args[2:])
+        tile = self.rooms[self._key(copy)].smem
+        along, precision = (self.code(argument.value) for argument in copy.call.args[2:])
         landed = cst.parse_expression(f"{self.helper}({tile}, {along}, {precision})")
-        return self._code(landed if copy.value is copy.call else replaced(copy.value, {copy.call: landed}))
+        return self.code(landed if copy.value is copy.call else replaced(copy.value, {copy.call: landed}))
 
     def _wait(self, copy: _Copy) -> cst.BaseStatement:
-        ready = self.tiles[self._key(copy)][1]
-        return self._statement(f"mbarrier.wait({ready}, {self.phases[id(copy.loop)]})")
-
-    def _code(self, node: cst.CSTNode) -> str:
-        return self.module.code_for_node(node).strip()
-
-    def _statement(self, text: str) -> cst.BaseStatement:
-        found = cst.parse_statement(text + "\n", self.module.config_for_parsing)
-        assert isinstance(found, cst.BaseStatement)
-        return found
+        ready = self.rooms[self._key(copy)].ready
+        return self.statement(f"mbarrier.wait({ready}, {self.phases[id(copy.loop)]})")
 
 
 __all__ = ["OPERAND", "SpelledWriter", "copies_of"]
