@@ -1,6 +1,8 @@
 """Write what tritonport makes of every fixture to fixtures/<name>/expected/, to be read before it is committed.
 
-    python scripts/update_expected.py [NAME ...]
+    python scripts/update_expected.py [NAME ...] [rings]
+
+`rings`: the kernels of the tests of stage multibuffer, in tests/upgrade/data/rings; all of it without names.
 
 Prints the files that changed. Exits with 1 where a kernel was left, and leaves that fixture's file as it was.
 """
@@ -14,9 +16,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tritonport.convert import ConvertOptions, convert_text  # noqa: E402
+from tritonport.source.module import SourceModule  # noqa: E402
 from tritonport.upgrade import STAGES, upgrade_text  # noqa: E402
+from tritonport.upgrade.multibuffer import multibuffered  # noqa: E402
 
 TRITON = "3.9"
+RINGS = ROOT / "tests" / "upgrade" / "data" / "rings"
 BEFORE = {"multibuffer": "tma", "mma": "multibuffer"}
 """The stage whose output another one reads."""
 
@@ -66,6 +71,20 @@ def upgrade(path: Path, literal: str) -> None:
         known.add(text)
 
 
+def update_rings() -> None:
+    """Write what the stage multibuffer makes of the kernels of its tests, beside them."""
+    for path in sorted(RINGS.glob("*.in.py")):
+        module = SourceModule(path.read_text(encoding="utf-8"), "kernel.py")
+        text, _ = multibuffered(module, target="sm_90", triton=TRITON)
+        target = path.with_name(path.name.replace(".in.py", ".py"))
+        if target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+            print(target.relative_to(ROOT))
+
+
 if __name__ == "__main__":
-    done = [update(path) for path in fixtures(sys.argv[1:])]
+    names = [name for name in sys.argv[1:] if name != "rings"]
+    done = [update(path) for path in fixtures(names)] if names or len(sys.argv) == 1 else []
+    if "rings" in sys.argv[1:] or len(sys.argv) == 1:
+        update_rings()
     sys.exit(0 if all(done) else 1)

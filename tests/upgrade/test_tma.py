@@ -242,6 +242,25 @@ def test_what_a_launch_computes_has_the_names_of_its_arguments(text: str, expect
     assert HostNames(kernel, "triton", set()).source(text) == expected
 
 
+def test_a_hint_for_the_caches_is_told_and_kept_where_pointers_are() -> None:
+    text = matmul().replace("left, other=0.0)", 'left, other=0.0, eviction_policy="evict_last")', 1)
+    found = upgraded(text)
+    (said,) = [one for one in found.diagnostics if one.code == "TP413"]
+    assert said.message.startswith("the load of a (from a_ptr) loses eviction_policy=")
+    assert "eviction_policy=" in text.splitlines()[said.line - 1]
+    pointers, tiles = found.text.split("def matmul_kernel_tiles(")
+    assert 'eviction_policy="evict_last"' in pointers and "eviction_policy" not in tiles
+
+
+def test_a_warmup_gives_types_in_place_of_tensors(tmp_path: Path) -> None:
+    from triton.runtime.jit import MockTensor
+
+    module: Any = module_of(upgraded(matmul()).text, tmp_path, "warmed")
+    found = module.tile_descriptor(MockTensor(torch.float16), [64, 64], [64, 1], [32, 32])
+    assert found.block_shape == [32, 32]
+    assert module.tile_descriptor(MockTensor(torch.float64), [64, 64], [64, 1], [32, 32]) is None
+
+
 # -- that a mistake in it would be found
 
 FAULTS = {

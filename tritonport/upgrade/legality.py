@@ -12,9 +12,11 @@ from tritonport.analysis.access import Access, Axis, Form, Opaque
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import feeds_dot, is_dot
 
-NOT_AFFINE, NO_DESCRIPTOR = "TP411", "TP412"
+NOT_AFFINE, NO_DESCRIPTOR, NO_HINT = "TP411", "TP412", "TP413"
 LOOP_STAYS, COPY_STAYS = "TP301", "TP302"
 _ZERO = re.compile(r"0+(\.0*)?|\.0+")
+HINTS = ("cache_modifier", "eviction_policy")
+"""The hints of an access for caches, in the order in which `start_cached_copy` takes them."""
 MAX_TMA_RANK = 5  # cuTensorMapEncodeTiled: tensorRank
 
 

@@ -31,7 +31,7 @@ from tritonport.upgrade.file_edit import (
     with_functions,
     with_header,
 )
-from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, Refused, describe
+from tritonport.upgrade.legality import HINTS, LOOP_STAYS, NO_DESCRIPTOR, NO_HINT, Reason, Refused, describe
 from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
@@ -135,6 +135,7 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         elif copies_of(kernel) and "tile_descriptor" in available(options.target):
             spelled.append(kernel)
         found += [original.diagnostic(one) for one in plan.refused]
+        found += [one for tile in (*plan.loads, *plan.stores) for one in original.hints_of(tile.access)]
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
     if not plans and not spelled:
         return replace(literal, diagnostics=tuple(found))
@@ -264,6 +265,23 @@ class _Original:
         line, column = self._place(access)
         message = f"{describe(access)} stays as it is: {reason.text}"
         return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
+
+    def hints_of(self, access: Access) -> list[Diagnostic]:
+        """What is said of the hints for caches of an access that becomes a copy by TMA."""
+        line, column = self._place(access)
+        given = [one.keyword.value for one in access.node.args if one.keyword is not None]
+        return [
+            Diagnostic(
+                NO_HINT,
+                f"{describe(access)} loses {name}=, which a copy through a descriptor does not take",
+                self.module.path,
+                line,
+                column,
+                access.kernel.name,
+            )
+            for name in given
+            if name in HINTS
+        ]
 
     def of_copy(self, finding: multibuffer.Finding, module: SourceModule) -> Diagnostic:
         """What is said of a copy of a tile: at its line if the user wrote it, else at the kernel that it is for."""

@@ -10,7 +10,7 @@ def tile_descriptor(tensor, shape, strides, block_shape, either_order=False, sto
     if either_order and strides[0] == 1:
         shape, strides, block_shape = shape[::-1], strides[::-1], block_shape[::-1]
     shape = [2**31 - 1 if extent is None else extent for extent in shape]
-    size = tensor.element_size()
+    size = element_bytes(tensor)
     if size > 4:
         return None  # descriptors have elements of 8, 16 and 32 bits
     aligned = tensor.data_ptr() % 16 == 0 and all(stride > 0 and stride * size % 16 == 0 for stride in strides[:-1])

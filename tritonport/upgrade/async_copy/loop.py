@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.upgrade.async_copy.plan import HINTS, Copy, LoopPlan
+from tritonport.upgrade.async_copy.plan import Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed
+from tritonport.upgrade.legality import HINTS
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,9 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.dots import Operand, called, operand_of
-from tritonport.upgrade.legality import COPY_STAYS, LOOP_STAYS, Reason, Refused, considered, reasons
+from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
 from tritonport.upgrade.slices import NotSplit, Split, names_of, split
 
-HINTS = ("cache_modifier", "eviction_policy")
-"""The hints of a load, in the order in which `start_cached_copy` takes them."""
 ZEROS = ("none", "any", "0", "0.0")
 
 

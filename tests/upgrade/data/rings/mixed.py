@@ -36,11 +36,16 @@ def page_of(table_ptr, j):
     return gl.load(table_ptr + j)
 
 
+def element_bytes(tensor):
+    """The size of an element; `warmup` passes what stands for a tensor and knows its type alone."""
+    return tensor.element_size() if hasattr(tensor, "element_size") else tensor.dtype.itemsize
+
+
 def tile_bytes(descriptor):
     """Shared memory for one tile of a descriptor and its barrier; none where a launch has no descriptor."""
     if descriptor is None:
         return 0
-    size = descriptor.base.element_size()
+    size = element_bytes(descriptor.base)
     for extent in descriptor.block_shape:
         size *= extent
     return size + 8
