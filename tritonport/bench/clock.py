@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 Step = Callable[[], None]
 
@@ -15,38 +15,126 @@ class Clock(Protocol):
         ...
 
 
-class CudaClock:
-    """Device events around each step, after a read of more memory than the L2 cache holds.
+class Queue(Protocol):
+    """A device that works off what the host asks of it, in order."""
+
+    def sleep(self, seconds: float) -> Any:
+        """Keeps the device busy for about so long; returns what `over` asks about."""
+        ...
+
+    def over(self, sleep: Any) -> bool:
+        """Whether a sleep has ended."""
+        ...
+
+    def flush(self) -> None:
+        """Empties the L2 cache of what the kernels left in it."""
+        ...
+
+    def mark(self) -> Any:
+        """A point in the queue."""
+        ...
+
+    def between(self, first: Any, second: Any) -> float:
+        """Milliseconds that the device took from one point to another."""
+        ...
+
+    def wait(self) -> None:
+        """Returns when the device has nothing left to do."""
+        ...
+
+
+class CudaQueue:
+    """The current CUDA stream.
 
     The cache is flushed by reading: a write would leave dirty lines whose write-back the timed step would pay for.
     """
 
-    def __init__(self, flush_bytes: int = 256 << 20, lead_cycles: int = 4_000_000) -> None:
+    _HZ = 2.0e9
+    """No less than the clock of any target (an H200's highest is 1.98 GHz): a sleep lasts at least as long as asked."""
+
+    def __init__(self, flush_bytes: int = 256 << 20) -> None:
         """Args:
         flush_bytes: what is read before each step; an H200 has 60 MB of L2.
-        lead_cycles: how long the device is kept busy first, so that the host is ahead of it from then on.
         """
         import torch
 
-        self._cuda = torch.cuda
-        self._lead_cycles = lead_cycles
+        self._torch = torch
         self._flush = torch.randn(flush_bytes // 4, device="cuda")
         self._sum = torch.zeros((), device="cuda")
-        self._torch = torch
+
+    def sleep(self, seconds: float) -> Any:
+        """As `Queue` says."""
+        self._torch.cuda._sleep(int(seconds * self._HZ))
+        return self.mark()
+
+    def over(self, sleep: Any) -> bool:
+        """As `Queue` says."""
+        return bool(sleep.query())
+
+    def flush(self) -> None:
+        """As `Queue` says."""
+        self._torch.sum(self._flush, dim=0, out=self._sum)
+
+    def mark(self) -> Any:
+        """As `Queue` says."""
+        event = self._torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, first: Any, second: Any) -> float:
+        """As `Queue` says."""
+        return float(first.elapsed_time(second))
+
+    def wait(self) -> None:
+        """As `Queue` says."""
+        self._torch.cuda.synchronize()
+
+
+class CudaClock:
+    """Device events around each step, after the L2 cache was flushed.
+
+    A launch that the device has to wait for would be timed with its work on the host, which for a small kernel is the
+    longer part. So the device sleeps until a batch of samples is queued; a batch that it began sooner is timed again,
+    after a longer sleep.
+    """
+
+    def __init__(self, queue: Queue | None = None, batch: int = 32, lead: float = 2e-3, tries: int = 4) -> None:
+        """Args:
+        queue: of the device; the current CUDA stream, if none is given.
+        batch: samples that are queued behind one sleep; the driver's queue holds some thousand operations.
+        lead: seconds of the first sleep.
+        tries: how often a batch is timed at most. A step that waits for the device itself never lets it fall behind.
+        """
+        self._queue: Queue = queue or CudaQueue()
+        self._batch = batch
+        self._lead = lead
+        self._tries = tries
 
     def time(self, samples: Sequence[tuple[Step, Step]]) -> list[float]:
         """As `Clock` says."""
-        events = [tuple(self._cuda.Event(enable_timing=True) for _ in range(2)) for _ in samples]
-        self._cuda.synchronize()
-        self._cuda._sleep(self._lead_cycles)
-        for (prepare, run), (start, end) in zip(samples, events, strict=True):
-            prepare()
-            self._torch.sum(self._flush, dim=0, out=self._sum)
-            start.record()
-            run()
-            end.record()
-        self._cuda.synchronize()
-        return [float(start.elapsed_time(end)) for start, end in events]
+        spent: list[float] = []
+        for first in range(0, len(samples), self._batch):
+            spent += self._timed(samples[first : first + self._batch])
+        return spent
+
+    def _timed(self, samples: Sequence[tuple[Step, Step]]) -> list[float]:
+        queue = self._queue
+        for _ in range(self._tries):
+            queue.wait()
+            sleep = queue.sleep(self._lead)
+            marks = []
+            for prepare, run in samples:
+                prepare()
+                queue.flush()
+                start = queue.mark()
+                run()
+                marks.append((start, queue.mark()))
+            ahead = not queue.over(sleep)
+            queue.wait()
+            if ahead:
+                break
+            self._lead *= 2
+        return [queue.between(start, end) for start, end in marks]
 
 
 class HostClock:
