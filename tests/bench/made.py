@@ -43,6 +43,9 @@ class PlannedClock:
             spent.append(self.cost * (1.0 + self._drift * self.calls))
         return spent
 
+    def queueing(self, step: Step) -> float | None:
+        return None
+
 
 class CountingClock:
     """Runs the steps, and says that each took a millisecond."""
@@ -56,6 +59,10 @@ class CountingClock:
             run()
         self.samples += len(samples)
         return [1.0] * len(samples)
+
+    def queueing(self, step: Step) -> float | None:
+        step()
+        return 12.3
 
 
 def times(*medians: float, wide: float = 0.0) -> Times:
@@ -72,7 +79,9 @@ def timings(control: Sequence[float] | None = None, wide: float = 0.0, **lanes: 
 def size(label: str = "64 x 64", **changes: Any) -> SizeResult:
     """A size whose lanes are what its timings have; `lanes` adds those that were not timed."""
     found = changes.pop("timings", None) or timings(original=(2.0, 2.0), literal=(4.0, 4.0), async_copy=(1.6, 1.6))
-    timed = tuple(Lane(name, Status.TIMED, "", (f"{name}_kernel",)) for name in found.lanes if name != CONTROL)
+    timed = tuple(
+        Lane(name, Status.TIMED, "", (f"{name}_kernel",), launch_us=12.3) for name in found.lanes if name != CONTROL
+    )
     lanes = (*timed, *changes.pop("lanes", ()))
     return SizeResult(label, lanes=lanes, timings=found, **{"work": Work(8_000_000, True), **changes})
 

@@ -74,3 +74,9 @@ def test_a_step_that_waits_for_the_device_is_timed_all_the_same() -> None:
     clock = CudaClock(machine, batch=4, tries=3)
     assert len(clock.time([(nothing, step)] * 4)) == 4
     assert len(machine.sleeps) == 3
+
+
+def test_what_the_host_needs_is_told_apart() -> None:
+    machine = Machine()
+    clock = CudaClock(machine, now=lambda: machine.host)
+    assert clock.queueing(lambda: machine.launch(35e-6, 20e-6)) == pytest.approx(35.0)

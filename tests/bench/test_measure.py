@@ -103,6 +103,7 @@ def test_launches_that_change_what_they_read_are_repeated_on_what_it_was(measure
         Status.TIMED,
         kernels=("add_kernel", "total_kernel"),
         resources=({"registers": None, "spills": None, "shared": None, "num_warps": None},) * 2,
+        launch_us=12.3,
     )
     assert found.sizes[0].timings is not None
     assert set(found.sizes[0].timings.lanes) == {"original", "literal", "control"}

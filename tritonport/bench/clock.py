@@ -1,10 +1,12 @@
 """Clocks for steps that run one after another: device events, and the wall clock."""
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 Step = Callable[[], None]
+Now = Callable[[], float]
 
 
 class Clock(Protocol):
@@ -12,6 +14,10 @@ class Clock(Protocol):
 
     def time(self, samples: Sequence[tuple[Step, Step]]) -> list[float]:
         """Milliseconds of the second step of each pair; the first one prepares it and is not timed."""
+        ...
+
+    def queueing(self, step: Step) -> float | None:
+        """Microseconds that the host needs to queue a step; None where the host is what runs it."""
         ...
 
 
@@ -98,17 +104,26 @@ class CudaClock:
     after a longer sleep.
     """
 
-    def __init__(self, queue: Queue | None = None, batch: int = 32, lead: float = 2e-3, tries: int = 4) -> None:
+    def __init__(
+        self,
+        queue: Queue | None = None,
+        batch: int = 32,
+        lead: float = 2e-3,
+        tries: int = 4,
+        now: Now = time.perf_counter,
+    ) -> None:
         """Args:
         queue: of the device; the current CUDA stream, if none is given.
         batch: samples that are queued behind one sleep; the driver's queue holds some thousand operations.
         lead: seconds of the first sleep.
         tries: how often a batch is timed at most. A step that waits for the device itself never lets it fall behind.
+        now: seconds, of the host.
         """
         self._queue: Queue = queue or CudaQueue()
         self._batch = batch
         self._lead = lead
         self._tries = tries
+        self._now = now
 
     def time(self, samples: Sequence[tuple[Step, Step]]) -> list[float]:
         """As `Clock` says."""
@@ -116,6 +131,17 @@ class CudaClock:
         for first in range(0, len(samples), self._batch):
             spent += self._timed(samples[first : first + self._batch])
         return spent
+
+    def queueing(self, step: Step) -> float | None:
+        """As `Clock` says."""
+        spent = []
+        self._queue.wait()
+        for _ in range(20):
+            start = self._now()
+            step()
+            spent.append(1e6 * (self._now() - start))
+        self._queue.wait()
+        return statistics.median(spent)
 
     def _timed(self, samples: Sequence[tuple[Step, Step]]) -> list[float]:
         queue = self._queue
@@ -140,7 +166,7 @@ class CudaClock:
 class HostClock:
     """The wall clock of the host, for kernels that run in this process."""
 
-    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, now: Now = time.perf_counter) -> None:
         """Args:
         now: seconds.
         """
@@ -155,3 +181,7 @@ class HostClock:
             run()
             spent.append(1e3 * (self._now() - start))
         return spent
+
+    def queueing(self, step: Step) -> float | None:
+        """As `Clock` says."""
+        return None

@@ -53,14 +53,15 @@ def measure(size: Size, original: Case, versions: Sequence[Loaded], clock: Clock
     Raises InputError where the case says of its work what it may not.
     """
     try:
-        return _Measurement(size, original).run(versions, clock, effort)
+        return _Measurement(size, original, clock).run(versions, effort)
     except Unusable as error:
         return SizeResult(size.label, size.sizes, problem=str(error))
 
 
 class _Measurement:
-    def __init__(self, size: Size, original: Case) -> None:
+    def __init__(self, size: Size, original: Case, clock: Clock) -> None:
         self.size = size
+        self.clock = clock
         self.case = original
         report_phase(f"{ORIGINAL}: make inputs, {size.label}")
         try:
@@ -81,7 +82,7 @@ class _Measurement:
             raise Unusable("the case launches no kernel that can be launched again")
         self._refuse_zeros()
 
-    def run(self, versions: Sequence[Loaded], clock: Clock, effort: Effort) -> SizeResult:
+    def run(self, versions: Sequence[Loaded], effort: Effort) -> SizeResult:
         """Everything: the check of every version, then the timing of those that are right."""
         lanes = [self._lane(ORIGINAL, self.original, ())]
         for version in versions:
@@ -94,7 +95,7 @@ class _Measurement:
             return SizeResult(self.size.label, self.size.sizes, tuple(lanes), work)
         report_phase(f"timing: {self.size.label}")
         steps = {stage: (self._prepare(one), run_all(self._selected(one))) for stage, one in self.timed.items()}
-        timings = interleaved(steps, clock, effort)
+        timings = interleaved(steps, self.clock, effort)
         return SizeResult(self.size.label, self.size.sizes, tuple(lanes), work, timings)
 
     def _refuse_zeros(self) -> None:
@@ -131,10 +132,10 @@ class _Measurement:
     def _lane(self, stage: str, found: Recorded, notes: Sequence[str]) -> Lane:
         launches = self._selected(found)
         resources = tuple(one.resources() for one in launches)
+        launch_us = self.clock.queueing(run_all(launches))
         self._prepare(found)()
-        return Lane(
-            stage, Status.TIMED, "", tuple(one.kernel for one in launches), resources=resources, notes=tuple(notes)
-        )
+        kernels = tuple(one.kernel for one in launches)
+        return Lane(stage, Status.TIMED, "", kernels, resources, tuple(notes), launch_us)
 
     def _check(self, version: Loaded) -> Lane:
         """A lane that may be timed, or the reason why it may not."""

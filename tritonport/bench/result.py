@@ -32,6 +32,7 @@ class Lane:
         reason: why it was not timed; empty where it was.
         kernels: the launches that were timed, by kernel.
         resources: of each of them what the driver reports: registers, spills, shared, num_warps.
+        launch_us: microseconds that the host needs to launch them; None where it was not measured.
         notes: results that are not equal bit for bit, and by how much they differ.
     """
 
@@ -41,6 +42,7 @@ class Lane:
     kernels: tuple[str, ...] = ()
     resources: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    launch_us: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tritonport.bench.result import Ceilings, FileBench, Lane, SizeResult, Statu
 from tritonport.bench.statistics import CONTROL, ORIGINAL, Ratio
 from tritonport.report.columns import columns
 
-HEAD = ("stage", "median", "10 % to 90 %", "rate", "of ceiling", "speed", "spread", "gain", "")
+HEAD = ("stage", "median", "10 % to 90 %", "rate", "of ceiling", "speed", "spread", "gain", "launch", "")
 
 
 def text_table(files: Sequence[FileBench]) -> str:
@@ -62,12 +62,13 @@ def cells(size: SizeResult, lane: Lane, ceilings: Ceilings) -> list[str]:
         f"{_number(rate.value)} {rate.unit}",
         share,
     ]
+    launch = f"{lane.launch_us:.0f} us" if lane.launch_us is not None else ""
     if lane.stage == ORIGINAL:
         control = size.timings.ratio(CONTROL)
-        return [*found, "", "", "", f"against itself {control.value:.4f}x"]
+        return [*found, "", "", "", launch, f"against itself {control.value:.4f}x"]
     ratio, gain = size.timings.ratio(lane.stage), _gain(size, lane.stage)
     shown = f"{gain.value:.4f}x" if gain is not None else ""
-    return [*found, f"{ratio.value:.4f}x", f"{ratio.spread:.4f}", shown, ratio.words]
+    return [*found, f"{ratio.value:.4f}x", f"{ratio.spread:.4f}", shown, launch, ratio.words]
 
 
 def _number(value: float) -> str:
@@ -168,6 +169,7 @@ def _lane_json(size: SizeResult, lane: Lane, ceilings: Ceilings) -> dict[str, An
         "kernels": list(lane.kernels),
         "resources": [dict(one) for one in lane.resources],
         "notes": list(lane.notes),
+        "launch_us": lane.launch_us,
     }
     if lane.status is not Status.TIMED or size.timings is None:
         return found
