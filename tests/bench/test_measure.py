@@ -217,3 +217,28 @@ def test_without_sizes_of_its_own_a_case_has_its_seeds(measured: Callable[..., F
     assert [size.label for size in measured(seeds=(0, 2)).sizes] == ["seed 0", "seed 2"]
     found = measured(sizes={("n",): (1,)})
     assert "it has no bench_inputs(device, ...) with sizes as parameters" in found.message
+
+
+TUNED = KERNEL.replace(
+    "@triton.jit\ndef add_kernel",
+    "@triton.autotune([triton.Config({'BLOCK': size}) for size in BLOCKS], key=['n'])\n@triton.jit\ndef add_kernel",
+).replace(
+    "    tl.store(y_ptr + offsets, x + y, mask=mask)",
+    "    # As a sum in another order would, each configuration has its own result.\n"
+    "    tl.store(y_ptr + offsets, x + y * (1.0 + BLOCK), mask=mask)",
+)
+TUNED = TUNED.replace("(x, y, x.numel(), BLOCK=128)", "(x, y, x.numel())", 1).replace(
+    "(triton.cdiv(x.numel(), 128),)", "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)", 1
+)
+TUNED = TUNED.replace("\n\n\n", "\n\nBLOCKS = (64, 128)\n\n\n", 1).split("def reference")[0]
+
+
+def test_sides_that_are_tuned_apart_are_compared_in_the_same_configuration(measured: Callable[..., FileBench]) -> None:
+    # The emulator takes the first configuration: that of the port is the second of the file.
+    port = edited(ported(TUNED), "BLOCKS = (64, 128)", "BLOCKS = (128, 64)")
+    found = measured(TUNED, port, stages=())
+    assert found.verdict is Verdict.PASS, text_table([found])
+    wrong = measured(TUNED, edited(port, "(1.0 + BLOCK)", "(2.0 + BLOCK)"), stages=())
+    assert lane(wrong, "port").status is Status.WRONG, text_table([wrong])
+    elsewhere = measured(TUNED, edited(port, "(128, 64)", "(256, 64)"), stages=())
+    assert lane(elsewhere, "port").status is Status.WRONG, text_table([elsewhere])

@@ -10,7 +10,13 @@ import torch
 
 from tritonport.verify.case import Case, Inputs
 from tritonport.verify.compare import bitwise_equal
-from tritonport.verify.launches import OfKernel, recorded_launches, tensor_arguments
+from tritonport.verify.launches import (
+    Configurations,
+    OfKernel,
+    recorded_launches,
+    tensor_arguments,
+    tuned_configurations,
+)
 from tritonport.verify.poison import Arena, is_poison, poison_byte, poisoned_allocations
 from tritonport.verify.side import seed_everything
 from tritonport.verify.tensors import input_leaves, leaves
@@ -80,6 +86,7 @@ class Recorded:
         launches: in order.
         results: what it returned, the tensors themselves, by name.
         computed: copies of the results, of the gradients that it left, and of the inputs that it changed, by name.
+        configurations: what autotuners launched.
         fresh: tensors of its own that held something before a kernel wrote to them, each with a copy from then.
     """
 
@@ -87,6 +94,7 @@ class Recorded:
     results: dict[str, Any] = field(default_factory=dict)
     computed: dict[str, Any] = field(default_factory=dict)
     fresh: list[tuple[Any, Any]] = field(default_factory=list)
+    configurations: Configurations = field(default_factory=dict)
 
 
 def copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +129,7 @@ def record(case: Case, inputs: Inputs, before: Mapping[str, Any], arena: SharedA
     _taken_gradients(inputs, before)
     restore(inputs, before, changed(inputs, before))
     found = Recorded()
-    with _recording(found, inputs):
+    with _recording(found, inputs), tuned_configurations() as found.configurations:
         result = _call(case, inputs, arena)
     found.results = leaves(result, "result")
     gradients = _taken_gradients(inputs, before)

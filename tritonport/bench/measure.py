@@ -29,6 +29,7 @@ from tritonport.verify.case import Case, Inputs
 from tritonport.verify.compare import Difference, compare
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, match_reference
+from tritonport.verify.launches import Configurations, SameChoice, pinned_autotuners
 from tritonport.verify.places import first_line
 from tritonport.verify.repeats import ORIGINAL_RUNS
 from tritonport.verify.tensors import input_leaves, leaves, replace_inputs
@@ -77,7 +78,7 @@ class _Measurement:
             raise Unusable(f"the original does not run: {_told(error)}") from error
         self.timed: dict[str, Recorded] = {ORIGINAL: self.original}
         self._exact: dict[str, Any] | None = None
-        self._again: list[Mapping[str, Any]] | None = None
+        self._runs: list[tuple[Configurations, Recorded]] = []
         if not self._selected(self.original):
             raise Unusable("the case launches no kernel that can be launched again")
         self._refuse_zeros()
@@ -150,17 +151,22 @@ class _Measurement:
         launches = self._selected(found)
         if not any(one.gluon for one in launches):
             return Lane(stage, Status.NOT_APPLICABLE, "no Gluon kernel is launched here")
-        wrong, notes = self._differences(found.computed)
+        expected = self.original
+        wrong, notes = self._differences(found.computed, expected)
+        if wrong and found.configurations != expected.configurations:
+            # Each side has a tuner, and another configuration may sum in another order: hold equal ones together.
+            expected = self._another_run(found.configurations)
+            wrong, notes = self._differences(found.computed, expected)
         if wrong:
             return Lane(stage, Status.WRONG, wrong)
-        other = self._repeats_differ(found)
+        other = self._repeats_differ(found, expected)
         if other:
             return Lane(stage, Status.WRONG, f"its launches alone compute another {other}")
         self.timed[stage] = found
         still = sorted({one.kernel for one in launches if not one.gluon})
         return self._lane(stage, found, [*notes, *(f"{kernel} is Triton here" for kernel in still)])
 
-    def _repeats_differ(self, found: Recorded) -> str | None:
+    def _repeats_differ(self, found: Recorded, expected: Recorded) -> str | None:
         """The result that the recorded launches, repeated as they are timed, do not compute again; None for none."""
         given = {leaf.data_ptr() for leaf in input_leaves(self.inputs).values()}
         names = rewritten(found)
@@ -174,45 +180,54 @@ class _Measurement:
         again = copied({name: found.results[name] for name in names})
         pairs = {name: (found.computed[name], again[name]) for name in names}
         restore(self.inputs, self.before, changed(self.inputs, self.before))
-        differ = {name: one for name, pair in pairs.items() if (one := self._difference(name, *pair)) is not None}
+        differ = {
+            name: one for name, pair in pairs.items() if (one := self._difference(name, *pair, expected)) is not None
+        }
         return next((name for name, one in differ.items() if not one.tolerable), None)
 
-    def _differences(self, computed: Mapping[str, Any]) -> tuple[str, list[str]]:
+    def _differences(self, computed: Mapping[str, Any], original: Recorded) -> tuple[str, list[str]]:
         """What is wrong (empty where nothing is), and the differences that are allowed."""
-        expected = self.original.computed
+        expected = original.computed
         names = [*expected, *(name for name in computed if name not in expected)]
         found: list[Difference] = []
         for name in names:
-            pair = [side.get(name, self.before.get(name.removeprefix(INPUT))) for side in (expected, computed)]
-            if pair[0] is None or pair[1] is None:
+            before = self.before.get(name.removeprefix(INPUT))
+            wanted, given = expected.get(name, before), computed.get(name, before)
+            if wanted is None or given is None:
                 return f"{name} is there on one side only", []
-            one = self._difference(name, *pair)
+            one = self._difference(name, wanted, given, original)
             found += [] if one is None else [one]
         wrong = next((one.text for one in found if not one.tolerable), "")
         return wrong, [one.text for one in found]
 
-    def _difference(self, name: str, original: Any, port: Any) -> Difference | None:
+    def _difference(self, name: str, original: Any, port: Any, run: Recorded) -> Difference | None:
         """How two results differ, held against the reference; None where they are equal bit for bit.
 
-        Where the original's own result moves from run to run (atomics), its worst run is what counts.
+        Where the original's own result moves from run to run (atomics), the worst of such runs is what counts.
         """
         if compare(name, original, port) is None:
             return None
         found = compare(name, original, port, self._reference().get(name))
         if found is None or found.tolerable:
             return found
-        repeats = [run[name] for run in self._runs_of_the_original() if name in run]
+        repeats = [one[name] for one in self._runs_like(run) if name in one]
         if all(compare(name, original, one) is None for one in repeats):
             return found
         return compare(name, original, port, self._reference().get(name), repeats)
 
-    def _runs_of_the_original(self) -> list[Mapping[str, Any]]:
-        """What further runs of the original compute; run when they are needed first."""
-        if self._again is None:
-            self._again = [
-                record(self.case, self.inputs, self.before, self.arena).computed for _ in range(ORIGINAL_RUNS - 1)
-            ]
-        return self._again
+    def _runs_like(self, run: Recorded) -> list[Mapping[str, Any]]:
+        """What further runs of the original compute in the same configurations; run when they are needed first."""
+        wanted = run.configurations
+        while sum(of == wanted for of, _ in self._runs) < ORIGINAL_RUNS - 1:
+            self._another_run(wanted)
+        return [found.computed for of, found in self._runs if of == wanted]
+
+    def _another_run(self, configurations: Configurations) -> Recorded:
+        """The original once more, its kernels launched in these configurations."""
+        with pinned_autotuners(SameChoice(configurations)):
+            found = record(self.case, self.inputs, self.before, self.arena)
+        self._runs.append((configurations, found))
+        return found
 
     def _reference(self) -> dict[str, Any]:
         """What the results should be, computed where it is needed first; empty where the case cannot say."""

@@ -1,9 +1,10 @@
 """Watching the kernels that a launch function launches."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 _MAX_TRACE_BYTES = 2 << 30
 """What a trace may hold; what comes after is not kept."""
@@ -134,8 +135,52 @@ class ConfigChoice:
         return configs[min(self.index, len(configs) - 1)]
 
 
+class Choice(Protocol):
+    """Which configuration autotuned kernels are launched in."""
+
+    def pick(self, kernel: str, configs: Sequence[Any]) -> Any:
+        """The configuration for one launch."""
+        ...
+
+
+Configurations = dict[str, list[dict[str, Any]]]
+"""What autotuners launched kernels with, by the name of the kernel, in order."""
+
+
+class SameChoice:
+    """The configurations of another run, launch by launch; what that run had none of stays as it is tuned."""
+
+    def __init__(self, configurations: Configurations) -> None:
+        self._left = {kernel: itertools.cycle(found) for kernel, found in configurations.items()}
+
+    def pick(self, kernel: str, configs: Sequence[Any]) -> Any:
+        """As `Choice` says; None for the tuner's own."""
+        wanted = next(self._left[kernel]) if kernel in self._left else None
+        return next((one for one in configs if one.all_kwargs() == wanted), None)
+
+
 @contextmanager
-def pinned_autotuners(choice: ConfigChoice) -> Iterator[None]:
+def tuned_configurations() -> Iterator[Configurations]:
+    """Collects what autotuners launch in the block."""
+    from triton.runtime.autotuner import Autotuner
+
+    run = Autotuner.run
+    found: Configurations = {}
+
+    def collected(self: Any, *args: Any, **keywords: Any) -> Any:
+        result = run(self, *args, **keywords)
+        found.setdefault(self.base_fn.__name__, []).append(self.best_config.all_kwargs())
+        return result
+
+    Autotuner.run = collected
+    try:
+        yield found
+    finally:
+        Autotuner.run = run
+
+
+@contextmanager
+def pinned_autotuners(choice: Choice) -> Iterator[None]:
     """Inside the block an autotuner launches the chosen configuration, and times nothing.
 
     Two tuners that each chose the fastest might choose differently, and then other sums are compared than meant.
@@ -148,7 +193,8 @@ def pinned_autotuners(choice: ConfigChoice) -> Iterator[None]:
         configs = self.configs
         if len(configs) > 1:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
-            self.configs = [choice.pick(self.base_fn.__name__, list(self.prune_configs(keywords)) or configs)]
+            picked = choice.pick(self.base_fn.__name__, list(self.prune_configs(keywords)) or configs)
+            self.configs = configs if picked is None else [picked]
         try:
             return run(self, *args, **keywords)
         finally:
