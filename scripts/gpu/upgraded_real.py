@@ -4,10 +4,12 @@
 
 `FOLDER` holds the package `fla` (`pip download --no-deps fla-core==0.6.0`, then `unzip`). Each file is upgraded by the
 command line; then each function of `real/` runs in a process of its own, with the file as it is and with the upgraded
-one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original; then the
-launches of both are timed in turns. One line for each: the stages, whether the launches got descriptors, the verdict,
-the speed as a share of the original's, and the spread. Without a GPU (`--device cpu`) it checks small inputs in the
-emulator and times nothing. RESULTS gets the upgraded files, real.json and a log for each function.
+one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original: `--jobs`
+functions at once, which also fills Triton's cache for the tuners. Then, one function after another, the launches of both
+are timed in turns, each tuned over the configurations of its file. One line for each: the stages, whether the launches
+got descriptors, the verdict, the speed as a share of the original's, and the spread. Without a GPU (`--device cpu`) it
+checks small inputs in the emulator and times nothing. RESULTS gets the upgraded files, real.json and a log for each
+function.
 
 Exit codes: 0 every function is right; 1 some are not.
 """
@@ -51,6 +53,9 @@ CASES = {
 }
 """The functions, by the name of their case, and the file that each is in."""
 
+RIGHT = ("equal", "close")
+"""The verdicts of what may be timed."""
+
 RELATIVE = 1e-2
 """How far a bfloat16 result may be from the original's, as the norm of the difference over the norm."""
 
@@ -89,8 +94,8 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--timeout", type=float, default=150.0)
     parser.add_argument("--budget", type=float, default=540.0, help="seconds for everything")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="files upgraded at once")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+    parser.add_argument("--one", choices=("check", "time"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.fla, options.out = options.fla.resolve(), options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -101,28 +106,34 @@ def main() -> int:
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         files = list(dict.fromkeys(CASES[name] for name in names))
         problems = dict(zip(files, pool.map(lambda file: upgrade(options.fla, file, options.out), files), strict=True))
-    rows = []
-    start = time.monotonic()
-    for name in names:
+    end = time.monotonic() + options.budget
+
+    def row_of(name: str, step: str) -> dict[str, Any]:
         problem = problems[CASES[name]]
-        left = options.budget - (time.monotonic() - start)
-        row = {"name": name, "error": problem} if problem else _in_a_process(name, options, min(options.timeout, left))
-        rows.append(row)
-        print(line(row), flush=True)
+        limit = min(options.timeout, end - time.monotonic())
+        return {"name": name, "error": problem} if problem else _in_a_process(name, step, options, limit)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(lambda name: row_of(name, "check"), names))
+    for place, row in enumerate(rows):
+        if options.device == "cuda" and row.get("verdict") in RIGHT:
+            timed = row_of(row["name"], "time")
+            rows[place] = {**row, "untimed": timed["error"]} if "error" in timed else timed
+        print(line(rows[place]), flush=True)
         (options.out / "real.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    right = [row for row in rows if row.get("verdict") in ("equal", "close")]
+    right = [row for row in rows if row.get("verdict") in RIGHT]
     faster = [row["name"] for row in rows if row.get("words") == "faster"]
     print(f"{len(right)} of {len(rows)} right; faster: {', '.join(faster) or 'none'}")
     return 0 if len(right) == len(rows) else 1
 
 
-def _in_a_process(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
+def _in_a_process(name: str, step: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
     if limit < 10:
         return {"name": name, "error": "no time left"}
-    command = [sys.executable, str(Path(__file__).resolve()), name, "--one", "--fla", str(options.fla)]
+    command = [sys.executable, str(Path(__file__).resolve()), name, "--one", step, "--fla", str(options.fla)]
     command += ["--out", str(options.out), "--device", options.device, "--rounds", str(options.rounds)]
     command += ["--iterations", str(options.iterations)]
-    ended = run_to_end(command, _environment(options.fla), options.out / f"{name}.log", limit)
+    ended = run_to_end(command, _environment(options.fla), options.out / f"{name}-{step}.log", limit)
     found = re.findall(r"^RESULT (.*)$", ended.output, re.MULTILINE)
     if found:
         return dict(json.loads(found[-1]))
@@ -134,7 +145,9 @@ def line(row: dict[str, Any]) -> str:
     """What is printed of one function."""
     if "error" in row:
         return f"{row['name']:<16} ERROR {row['error']}"
-    speed = f"{row['ratio']:.3f}x +-{row['spread']:.3f} {row['words']}" if "ratio" in row else "not timed"
+    speed = row.get("untimed", "not timed")
+    if "ratio" in row:
+        speed = f"{row['ratio']:.3f}x +-{row['spread']:.3f} {row['words']}"
     copies = f"{row['descriptors']}/{row['asked']} descriptors"
     return f"{row['name']:<16} {row['stages']:<42} {copies:<17} {row['verdict']:<6} {speed} {' '.join(row['kernels'])}"
 
@@ -165,7 +178,7 @@ def _measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     stages = re.search(r"^# tritonport: stages? (.*?) for", text.read_text(encoding="utf-8"), re.MULTILINE)
     row: dict[str, Any] = {"name": name, "stages": stages[1] if stages else "none", "kernels": []}
     row.update(descriptors=sum(made), asked=len(made), **_verdict(expected, runs))
-    if options.device == "cuda" and row["verdict"] in ("equal", "close"):
+    if options.device == "cuda" and options.one == "time" and row["verdict"] in RIGHT:
         row.update(_timed(original, port, inputs, options))
     return row
 
