@@ -5,7 +5,7 @@
 `FOLDER` holds the package `fla` (`pip download --no-deps fla-core==0.6.0`, then `unzip`). Each file is upgraded by the
 command line; then each function of `real/` runs in a process of its own, with the file as it is and with the upgraded
 one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original: `--jobs`
-functions at once, which also fills Triton's cache for the tuners. Then, one function after another, the launches of both
+functions at once, which also fills the cache for the tuners. Then, one function after another, the launches of both
 are timed in turns, each tuned over the configurations of its file. One line for each: the stages, whether the launches
 got descriptors, the verdict, the speed as a share of the original's, and the spread. Without a GPU (`--device cpu`) it
 checks small inputs in the emulator and times nothing. RESULTS gets the upgraded files, real.json and a log for each
