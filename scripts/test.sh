@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/env.sh
 require_python
+# The tests start hundreds of processes: none of them has to compile all of the modules again.
+export PYTHONDONTWRITEBYTECODE=
 
 make_env .venv 3.9.0 numpy
 make_env .venv-oldest 3.6.0 'numpy<2.4' &

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 import triton
 
-from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tests.conversions import conversion
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.verify.compile import Resources, compare, compile_kernel
 from tritonport.verify.emulate import emulated
 
@@ -41,7 +42,7 @@ _numbers = itertools.count()
 
 
 def convert(text: str, version: str = "3.9", **options: Any) -> Conversion:
-    return convert_text(text, path="kernel.py", options=ConvertOptions(triton=version, **options))
+    return conversion(text, ConvertOptions(triton=version, **options))
 
 
 def kernel_text(body: str, parameters: str, decorators: str = "") -> str:
@@ -53,16 +54,16 @@ def kernel_text(body: str, parameters: str, decorators: str = "") -> str:
 
 def ported(text: str, version: str = "3.9") -> str:
     """The conversion of a file in which nothing may be left; a second conversion must change nothing."""
-    conversion = convert(text, version)
+    once = convert(text, version)
     problems = [
-        f"{found.code} line {found.line}: {found.message}" for found in conversion.diagnostics if found.code != "TP106"
+        f"{found.code} line {found.line}: {found.message}" for found in once.diagnostics if found.code != "TP106"
     ]
     assert problems == []
-    assert {outcome.status for outcome in conversion.kernels} <= {"converted", "already"}
-    again = convert(conversion.text, version)
-    assert again.text == conversion.text
+    assert {outcome.status for outcome in once.kernels} <= {"converted", "already"}
+    again = convert(once.text, version)
+    assert again.text == once.text
     assert {outcome.status for outcome in again.kernels} <= {"already"}
-    return conversion.text
+    return once.text
 
 
 def module_of(text: str, folder: Path, stem: str) -> ModuleType:

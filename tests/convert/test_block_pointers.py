@@ -9,8 +9,9 @@ import pytest
 import torch
 import triton
 
+from tests.conversions import conversion
 from tests.convert import block_pointer_kernels
-from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.rules_data import version_key
 from tritonport.verify.emulate import emulated
 
@@ -23,7 +24,7 @@ MADE = "p = tl.make_block_ptr(x, (T,), (1,), (0,), (BT,), (0,))\n"
 
 
 def convert(text: str, target: str = "sm_90") -> Conversion:
-    return convert_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, target=target))
+    return conversion(text, ConvertOptions(triton=VERSION, target=target))
 
 
 def source(body: str) -> str:

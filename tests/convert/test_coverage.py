@@ -7,6 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from tests.conversions import conversion
 from tests.convert.kernels import convert, kernel_text
 from tests.convert.test_golden import FIXTURES
 from tests.convert.test_hard_kernels import NAMES, text_of
@@ -20,7 +21,6 @@ from tritonport.layouts.solver import frames_of
 from tritonport.rules_data import rules_dir
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
-from tritonport.upgrade import upgrade_text
 
 load_recipes()
 GOLDENS = [
@@ -83,7 +83,7 @@ def staged(target: str) -> list[str]:
     """What the stages write: with a depth of the loop's own, and with a policy of the cache."""
     cached = matmul().replace("other=0.0)", "other=0.0, eviction_policy='evict_last')")
     options = ConvertOptions(triton="3.9", target=target, stage="async-copy")
-    return [upgrade_text(text, path="kernel.py", options=options).text for text in (matmul(), indexed(), cached)]
+    return [conversion(text, options).text for text in (matmul(), indexed(), cached)]
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))

@@ -9,8 +9,9 @@ import pytest
 import torch
 import triton
 
+from tests.conversions import conversion
 from tests.convert import sort_kernels
-from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.verify.compile import compare, compile_kernel
 from tritonport.verify.emulate import emulated
 
@@ -21,7 +22,7 @@ DTYPES = ["float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16",
 
 
 def convert(text: str, version: str = VERSION) -> Conversion:
-    return convert_text(text, path="kernel.py", options=ConvertOptions(triton=version))
+    return conversion(text, ConvertOptions(triton=version))
 
 
 def kernel_of(body: str, parameters: str = "x_ptr, out_ptr, N: tl.constexpr", version: str = VERSION) -> Conversion:

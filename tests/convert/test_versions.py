@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.conversions import conversion
 from tests.convert.versions import names_of, problems
-from tritonport.convert import ConvertOptions, convert_text
+from tritonport.convert import ConvertOptions
 from tritonport.rules_data import TRITON_VERSIONS, version_key
 
 ROOT = Path(__file__).parents[2]
@@ -64,10 +65,10 @@ def new_problems(before: str, after: str, triton: str) -> set[str]:
 def test_every_name_of_a_port_is_in_the_version_that_it_is_for(path: Path, triton: str) -> None:
     text = path.read_text(encoding="utf-8")
 
-    conversion = convert_text(text, path=str(path), options=ConvertOptions(triton=triton))
+    port = conversion(text, ConvertOptions(triton=triton))
 
-    assert any(kernel.status == "converted" for kernel in conversion.kernels)
-    assert new_problems(text, conversion.text, triton) == set()
+    assert any(kernel.status == "converted" for kernel in port.kernels)
+    assert new_problems(text, port.text, triton) == set()
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -76,12 +77,12 @@ def test_every_name_of_a_port_is_in_the_version_that_it_is_for(path: Path, trito
 def test_names_that_moved(name: str, triton: str, target: str) -> None:
     text = HEAD + TEXTS[name]
 
-    conversion = convert_text(text, path="<kernel>", options=ConvertOptions(triton=triton, target=target))
+    port = conversion(text, ConvertOptions(triton=triton, target=target))
 
-    assert new_problems(text, conversion.text, triton) == set()
-    if any(kernel.status == "left" for kernel in conversion.kernels):
-        assert any(found.severity == "error" for found in conversion.diagnostics)
-        assert conversion.text == text
+    assert new_problems(text, port.text, triton) == set()
+    if any(kernel.status == "left" for kernel in port.kernels):
+        assert any(found.severity == "error" for found in port.diagnostics)
+        assert port.text == text
 
 
 @pytest.mark.parametrize("target", TARGETS)

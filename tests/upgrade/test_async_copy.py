@@ -1,6 +1,5 @@
 """Stage async-copy: what it writes, that it computes the same, and that a mistake in it would be found."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,18 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import indexed, matmul
 from tritonport.convert import Conversion, ConvertOptions, convert_text
-from tritonport.upgrade import upgrade_text
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
 TARGETS = ("sm_80", "sm_90")
 
 
-@cache
 def upgraded(text: str, target: str = "sm_80", version: str = VERSION) -> Conversion:
-    options = ConvertOptions(triton=version, target=target, stage="async-copy")
-    return upgrade_text(text, path="kernel.py", options=options)
+    return conversion(text, ConvertOptions(triton=version, target=target, stage="async-copy"))
 
 
 def run(text: str, folder: Path, target: str, **arguments: Any) -> torch.Tensor:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +12,7 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import matmul as pointers
 from tests.upgrade.mma_kernels import attention, copied, matmul, persistent
@@ -26,10 +26,8 @@ ROOT = Path(__file__).parents[2]
 KERNELS = {"matmul": matmul, "copied": copied, "persistent": persistent, "attention": attention}
 
 
-@cache
 def upgraded(text: str, version: str = VERSION, target: str = "sm_90") -> Conversion:
-    options = ConvertOptions(triton=version, target=target, stage="mma")
-    return upgrade_text(text, path="kernel.py", options=options)
+    return conversion(text, ConvertOptions(triton=version, target=target, stage="mma"))
 
 
 def run(text: str, folder: Path, **arguments: Any) -> torch.Tensor:

@@ -1,6 +1,5 @@
 """Stage tma: what it writes, which launches take the copies, that it computes the same, what it refuses."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import indexed, matmul
 from tests.upgrade.test_async_copy import operands
@@ -22,9 +22,8 @@ from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
 
-@cache
 def upgraded(text: str, version: str = VERSION) -> Conversion:
-    return upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=version, target="sm_90", stage="tma"))
+    return conversion(text, ConvertOptions(triton=version, target="sm_90", stage="tma"))
 
 
 def run(text: str, folder: Path, **arguments: Any) -> tuple[torch.Tensor, list[bool]]:
