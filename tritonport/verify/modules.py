@@ -103,8 +103,10 @@ def _is_package(folder: Path) -> bool:
 
 
 @cache
-def _real(folder: str) -> str:
-    return os.path.realpath(folder)
+def _home(file: str) -> str:
+    """The folder that a module, or the package of an `__init__.py`, is imported from."""
+    folder, name = os.path.split(file)
+    return os.path.realpath(os.path.dirname(folder) if name == "__init__.py" else folder)
 
 
 class ModuleSpace:
@@ -127,22 +129,16 @@ class ModuleSpace:
 
     def _owned(self) -> dict[str, ModuleType]:
         """What in `sys.modules` belongs to this side: the substituted modules, their packages, their siblings."""
-        tops: dict[str, bool] = {}
-        owned = {}
-        for name, module in list(sys.modules.items()):
-            top = name.partition(".")[0]
-            if top not in tops:
-                tops[top] = top in self._top_names or (top not in _SHARED and self._is_sibling(sys.modules.get(top)))
-            if tops[top]:
-                owned[name] = module
-        return owned
+        # Thousands of modules are loaded, and this runs twice per call of a case: only those at the top are looked at.
+        modules = list(sys.modules.items())
+        siblings = {name for name, module in modules if "." not in name and self._is_sibling(module)}
+        tops = self._top_names | (siblings - _SHARED)
+        inside = tuple(f"{top}." for top in tops)
+        return {name: module for name, module in modules if name in tops or name.startswith(inside)}
 
     def _is_sibling(self, module: ModuleType | None) -> bool:
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str):
-            return False
-        folder, name = os.path.split(file)
-        return _real(os.path.dirname(folder) if name == "__init__.py" else folder) in self._own_folders
+        return isinstance(file, str) and _home(file) in self._own_folders
 
     @contextmanager
     def active(self) -> Iterator[None]:
