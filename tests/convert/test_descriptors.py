@@ -10,8 +10,9 @@ import pytest
 import torch
 import triton
 
+from tests.conversions import conversion
 from tests.convert import copy_engine_kernels, descriptor_kernels
-from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.rules_data import version_key
 from tritonport.verify.compile import Resources, compare, compile_kernel
 from tritonport.verify.emulate import emulated
@@ -23,7 +24,7 @@ Load = Callable[[str, str], ModuleType]
 
 
 def convert(text: str, target: str = "sm_90", version: str = VERSION) -> Conversion:
-    return convert_text(text, path="kernel.py", options=ConvertOptions(triton=version, target=target))
+    return conversion(text, ConvertOptions(triton=version, target=target))
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,18 @@ def test_names_of_each_version(version: str, load_name: str, store_name: str) ->
 def test_one_import_of_each_module() -> None:
     text = convert(SOURCE.read_text()).text
     assert text.count("from triton.experimental.gluon.language.nvidia.hopper import") == 1
+
+
+def test_descriptors_are_made_by_the_short_name_unless_the_kernel_has_it() -> None:
+    body = """
+    desc = tl.make_tensor_descriptor(x_ptr, [64, 64], [64, 1], [16, 64])
+    desc.store([0, 0], desc.load([16, 0]))
+"""
+    text = convert(f"{HEAD}def kernel(x_ptr):{body}").text
+    assert "    desc = tma.make_tensor_descriptor(" in text
+    assert "nvidia.hopper import fence_async_shared, mbarrier, tma\n" in text
+    text = convert(f"{HEAD}def kernel(x_ptr, tma):{body}").text
+    assert "    desc = gl.nvidia.hopper.tma.make_tensor_descriptor(" in text
 
 
 def compiled(load: Load, body: str, signature: dict[str, str], target: str, parameters: str) -> list[Resources]:

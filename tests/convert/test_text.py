@@ -75,6 +75,37 @@ gl.store(out_ptr + j_out[None, :] * BM + i_out[:, None], gl.convert_layout(x, ou
     assert body("x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before) == after.strip()
 
 
+def test_two_tiles_of_one_tensor_are_told_apart_by_their_dimensions() -> None:
+    before = """
+m = tl.arange(0, BLOCK_M)
+n = tl.arange(0, BLOCK_N)
+if TRANSPOSED:
+    x = tl.trans(tl.load(x_ptr + n[:, None] * ld + m[None, :]))
+else:
+    x = tl.load(x_ptr + m[:, None] * ld + n[None, :])
+tl.store(out_ptr + m, tl.sum(x, 1))
+"""
+    after = """
+x_layout: gl.constexpr = coalesced([BLOCK_N, BLOCK_M], x_bits, [1, 0], gl.num_warps())
+x_mn_layout: gl.constexpr = coalesced([BLOCK_M, BLOCK_N], x_bits, [1, 0], gl.num_warps())
+"""
+    text = body("x_ptr, out_ptr, ld, TRANSPOSED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr", before)
+    assert after in text
+    assert text.count("_bits: gl.constexpr = ") == 1
+
+
+def test_a_tile_that_is_only_stored_has_the_name_of_its_addresses() -> None:
+    before = """
+i = tl.arange(0, BM)
+c_ptr = tl.load(addresses).to(tl.pointer_type(tl.float16))
+x = tl.sum(tl.load(x_ptr + i[:, None] * BN + tl.arange(0, BN)[None, :]), 1)
+c_ptrs = c_ptr + i
+tl.store(c_ptrs, x)
+"""
+    text = body("addresses, x_ptr, BM: tl.constexpr, BN: tl.constexpr", before)
+    assert "\nc_layout: gl.constexpr = coalesced([BM], " in text
+
+
 def test_an_index_that_is_assigned_again_keeps_the_names_of_its_copies() -> None:
     before = """
 rows = tl.arange(0, BM)

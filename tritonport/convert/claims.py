@@ -34,6 +34,7 @@ class _KernelClaims:
         self.places = places
         self.names: dict[Term, str] = {}
         self.layouts: list[tuple[str, str]] = []
+        self.lines_above: dict[str, str] = {}
         self.used: set[str] = set()
         self.fresh = Names(writer.taken | {parameter.name for parameter in analysed.kernel.parameters})
         kernel = analysed.kernel
@@ -108,6 +109,7 @@ class _KernelClaims:
                 self.alignment,
                 self.names,
                 self.writer.triton,
+                self.lines_above,
                 family(self.writer.target) == "sm_100",
             )
         else:

@@ -23,7 +23,7 @@ from tritonport.convert.expressions import Inconsistent
 from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
-from tritonport.convert.names import Names, name_layouts, name_made, suffix
+from tritonport.convert.names import Names, name_layouts, name_made, stem, suffix
 from tritonport.convert.parameters import has_default, with_commas
 from tritonport.convert.sinking import raise_masks, sink_loads
 from tritonport.convert.snippets import rename
@@ -232,6 +232,7 @@ class FunctionWriter(AccumulatorWriter):
         statements = list(node.body.body)
         place = _after_docstring(statements)
         lines: list[cst.BaseStatement] = []
+        lines_above: dict[str, str] = {}
         last = place
         for root, name in self.layouts.items():
             if isinstance(root, Root):
@@ -247,6 +248,7 @@ class FunctionWriter(AccumulatorWriter):
                     self.alignment,
                     self.layouts,
                     self.module.triton,
+                    lines_above,
                     self.uses_tensor_memory,
                 )
             else:
@@ -298,6 +300,8 @@ class FunctionWriter(AccumulatorWriter):
     def _name_copies(self) -> None:
         if self.is_entry:
             labels = self._labels(self.frames[0])
+            for term, written in self._written_to(self.frames[0]).items():
+                labels.setdefault(term, written)
             roots = sorted(
                 (term for term in self.layouts if isinstance(term, Root)),
                 key=lambda root: (root.wide is not None, root.accesses[0].position if root.accesses else 1 << 30),
@@ -390,6 +394,15 @@ class FunctionWriter(AccumulatorWriter):
             value = definition.value
             if value.is_tensor and value.focus is not None and not isinstance(normal(value.term), Slice):
                 found.setdefault(normal(value.term), definition.name)
+        return found
+
+    @staticmethod
+    def _written_to(function: Frame) -> dict[Term, str]:
+        """Per layout that something is stored in, the tensor behind the variable that holds the addresses."""
+        found: dict[Term, str] = {}
+        for value in [value for frame in frames_of(function) for value in frame.values.values()]:
+            if value.op == "store" and value.focus is not None and isinstance(value.operands[0].node, cst.Name):
+                found.setdefault(normal(value.focus), stem(value.operands[0].node.value))
         return found
 
     def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:

@@ -119,12 +119,14 @@ def definitions(
     alignment: Alignment,
     known: dict[Term, str],
     triton: str,
+    lines_above: dict[str, str],
     rows: bool = False,
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
-    What depends on run-time strides, or makes the line longer than `width`, has a line of its own. `rows`: the layout
-    of a dot depends on whether its rows are reduced.
+    What depends on run-time strides, or makes the line longer than `width`, has a line of its own, which later layouts
+    read too: `lines_above` has the names of those lines by their expressions. `rows`: the layout of a dot depends on
+    whether its rows are reduced.
     """
     shape = _sizes(root.shape)
     if root.pinned is not None:
@@ -174,13 +176,16 @@ def definitions(
     if condition:
         # Without runs of 16 bytes one element per thread keeps the accesses of neighbours in one transaction.
         bits = f"{bits} if {condition} else 128"
+
+    def named(text: str, what: str) -> str:
+        if text not in lines_above:
+            lines_above[text] = names.fresh(f"{prefix}{what}")
+            lines.append((lines_above[text], text))
+        return lines_above[text]
+
     if " if " in order:
-        order_name = names.fresh(f"{prefix}order")
-        lines.append((order_name, order))
-        order = order_name
+        order = named(order, "order")
     text = f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
     if condition or (len(name) + len(text) > width and not bits.isdigit()):
-        bits_name = names.fresh(f"{prefix}bits")
-        lines.append((bits_name, bits))
-        text = f"coalesced([{shape}], {bits_name}, {order}, {gl}.num_warps())"
+        text = f"coalesced([{shape}], {named(bits, 'bits')}, {order}, {gl}.num_warps())"
     return [*lines, (name, text)]

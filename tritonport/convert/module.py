@@ -126,6 +126,7 @@ class ModuleWriter:
         self.gl = self._alias("triton.experimental.gluon.language", "gl")
         self.snippets: set[str] = set()
         self.entries_used: set[str] = set()
+        self.imports_used: set[str] = set()
         self.specialise = True
         self.needs_triton = False
         self.diagnostics: list[Diagnostic] = []
@@ -185,6 +186,7 @@ class ModuleWriter:
         self.written.clear()
         self.snippets.clear()
         self.entries_used.clear()
+        self.imports_used.clear()
         self.host_descriptors.clear()
         self.diagnostics.clear()
         self.imported.clear()
@@ -597,7 +599,12 @@ class ModuleWriter:
         return _comma_separated(list(arguments))
 
     def local_name(self, target: str) -> str:
-        """A name of the API table under this file's own alias for `gl`."""
+        """A name of the API table under this file's own alias for `gl`, or behind the `tma` that it imports."""
+        place, _, name = target.rpartition(".")
+        own = self.reading is self.module and not self.follow
+        if place == "gl.nvidia.hopper.tma" and own and "tma" not in self.taken and not self._is_bound("tma"):
+            self.imports_used.add("from triton.experimental.gluon.language.nvidia.hopper import tma")
+            return f"tma.{name}"
         return target.replace("gl.", f"{self.gl}.", 1) if target.startswith("gl.") else target
 
     # -- loops

@@ -37,7 +37,7 @@ def name_layouts(
 ) -> dict[Term, str]:
     """`layout` where there is one; else `x_layout` after the first tensor that is read or written through it, or the
     variable that holds it where the tensor has given its name already, or where the pointer is a number with a type (of
-    `gl`, or one of the `constants`).
+    `gl`, or one of the `constants`). A second tile of one tensor says its dimensions too: `x_mk_layout`.
 
     The layout of a dot's result is named after the first variable in `labels` that holds it, unless memory has that
     name.
@@ -62,11 +62,18 @@ def name_layouts(
         if root.accesses and root in labels:
             candidates.append(f"{labels[root]}_layout".lower())
         chosen = next((name for name in candidates if name not in taken and name not in names.taken), None)
-        if chosen is None and root.shape and root.shape[-1] is not None:
-            size = root.shape[-1].text
-            chosen = f"{size.removeprefix('BLOCK_').lower()}_layout" if size.isidentifier() else None
+        if chosen is None and (sizes := _dimensions(root)):
+            chosen = f"{candidates[0].removesuffix('_layout')}_{sizes}_layout" if candidates else f"{sizes}_layout"
         found[root] = names.fresh(chosen or (candidates[0] if candidates else "layout"))
     return found
+
+
+def _dimensions(root: Root) -> str:
+    """What tells two tiles of one tensor apart: `mk` for [BLOCK_M, BLOCK_K], else the name of the last dimension."""
+    names = [size.text.removeprefix("BLOCK_").lower() if size is not None else "" for size in root.shape]
+    if len(names) > 1 and all(len(name) == 1 and name.isalpha() for name in names):
+        return "".join(names)
+    return names[-1] if names and names[-1].isidentifier() else ""
 
 
 def name_made(term: Term, known: dict[Term, str], names: Names, labels: dict[Term, str]) -> str:

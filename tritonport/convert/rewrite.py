@@ -222,6 +222,7 @@ def _snippet_statements(
                 statements.append(statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *above]))
         for line in snippet(name, writer.target)[0]:
             imports.setdefault(line)
+    imports |= dict.fromkeys(sorted(writer.imports_used))
     parsed_lines = [cst.parse_statement(line + "\n", writer.config) for line in merged_imports(imports)]
     return statements, [line for line in parsed_lines if isinstance(line, cst.SimpleStatementLine)]
 
