@@ -165,7 +165,7 @@ def test_doctor(folder: Path) -> None:
     assert found["versions"]["tritonport"] == __version__
     assert found["versions"]["python"] == ".".join(str(part) for part in sys.version_info[:3])
     assert done.returncode == (1 if found["problems"] else 0)
-    assert found["abilities"][0] == {"name": "convert, check, rule, explain", "works": True, "why": ""}
+    assert found["abilities"][0] == {"name": "convert, upgrade, check, rule, explain", "works": True, "why": ""}
     gpu = next(one for one in found["abilities"] if one["name"] == "parity-check and bench on a GPU")
     assert gpu["works"] is (found["gpu"] is not None)
     text = spawn("doctor", cwd=folder).stdout.decode()
@@ -175,3 +175,30 @@ def test_doctor(folder: Path) -> None:
 def test_the_group_has_no_other_files() -> None:
     with cli.make_context("tritonport", ["doctor"]) as context:
         assert cli.list_commands(context) == COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (("compile", "scale.py"), "triton"),
+        (("parity-check", "scale.py", "--", "pytest"), "torch and triton"),
+        (("capture", "scale.py", "--", "python", "train.py"), "torch and triton"),
+    ],
+)
+def test_what_is_not_installed_is_said_in_one_line(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], needed: str
+) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    for name in ("torch", "triton"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    result = run(*arguments)
+    verb = "are" if " and " in needed else "is"
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"error: TP806 {needed} {verb} not installed: pip install 'tritonport[gpu]'\n"
+
+
+def test_check_says_why_a_helper_stays(run: Run, folder: Path) -> None:
+    helper = "\n\n@triton.jit\ndef helper(x):\n    return x + 1\n"
+    (folder / "left.py").write_text(LEFT_FILE.replace("activation(x)", "activation(helper(x))") + helper)
+    lines = run("check", "left.py").stdout.splitlines()
+    assert any(line.endswith("helper: would be left as it is: nothing that is converted calls it") for line in lines)

@@ -373,7 +373,7 @@ class Calls(Globals):
             "TP102",
             f"{self._code(node.func)} comes from another file ({name})",
             node,
-            "convert the file it is defined in, or put the helper into this file",
+            "Read it where that file is, in its package, or put the helper into this file; it must be a jit function.",
         )
 
     def _unknown(self, text: str, node: cst.Call) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tritonport.bench.interleave import Effort
 from tritonport.bench.result import Ceilings, FileBench, Lane, SizeResult, Status, verdict_of
 from tritonport.bench.versions import Version, known_stages, versions_of
+from tritonport.packages import lacking
 from tritonport.report.diagnostic import InputError
 from tritonport.verify import codes
 from tritonport.verify.case import case_beside, defines_case, find_case, load_case, named_kernel_file
@@ -73,9 +73,8 @@ class Task:
 
 def missing() -> str | None:
     """What a benchmark needs and is not here; None where it can run."""
-    lacking = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
-    if lacking:
-        return f"{' and '.join(lacking)} not installed: pip install tritonport[gpu]"
+    if why := lacking("torch", "triton"):
+        return why
     from tritonport.verify.device import has_gpu
 
     return None if has_gpu() else "no GPU"

@@ -151,10 +151,10 @@ def checked_recovery(
         raise click.UsageError("--layouts recovered compiles the file: it cannot be used with standard input.")
     if case is not None and (len(paths) != 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--case takes one file")
-    from importlib.util import find_spec
+    from tritonport.packages import lacking
 
-    if find_spec("triton") is None:
-        raise click.UsageError("--layouts recovered needs triton; pip install 'tritonport[triton]'")
+    if why := lacking("triton"):
+        raise click.UsageError(f"--layouts recovered compiles the file, and {why}")
     return Recover(case, guess_signature, specialisation or 1)
 
 

@@ -50,6 +50,8 @@ def _kernel_line(file: FileReport, kernel: KernelStatus, dry: bool) -> str:
         why = [one for one in file.diagnostics if one.kernel == kernel.name and one.severity == "error"]
         if why:
             words += f": {why[0].code} {why[0].message} (line {why[0].line})"
+        else:
+            words += ": nothing that is converted calls it"
     return f"{file.path}:{kernel.line}: {kernel.name}: {words}"
 
 

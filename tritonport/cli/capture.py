@@ -6,6 +6,7 @@ import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
 from tritonport.cli._options import TARGET
+from tritonport.packages import lacking
 from tritonport.report import FINDINGS, NOT_RUN
 
 
@@ -29,15 +30,18 @@ def capture_command(
 
     Exit codes: 0 launches were recorded; 1 the command fails; 2 the input cannot be used; 3 nothing was recorded.
     """
-    from tritonport.verify.capture.run import capture_command as capture
-
     command = command_after_dashes(ctx)
     if not command:
         raise click.UsageError("the command to run comes after --, such as -- python train.py")
+    if why := lacking("torch", "triton"):
+        click.echo(f"error: TP806 {why}", err=True)
+        ctx.exit(NOT_RUN)
     if target is None:
         import torch
 
         target = None if torch.cuda.is_available() else "sm_90"
+    from tritonport.verify.capture.run import capture_command as capture
+
     result = capture(files, command, Path(output), target=target, small=small, limit=limit, timeout=timeout)
     for case in result.cases:
         kernels = ", ".join(f"{kernel} ({count})" for kernel, count in case.launches.items())

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
-from tritonport.report import UNUSABLE
+from tritonport.packages import lacking
+from tritonport.report import NOT_RUN
 
 
 @click.command("compile")
@@ -78,11 +79,9 @@ def compile_command(
     A Triton file is converted in memory and compiled on both sides, with the bars a port is held to. A ported file is
     compiled alone, or compared with --against. Arguments come from the case beside the file (COMPILE_SPECS).
     """
-    from importlib.util import find_spec
-
-    if find_spec("triton") is None:
-        click.echo("error: TP806 triton is not installed; pip install 'tritonport[triton]'", err=True)
-        ctx.exit(UNUSABLE)
+    if why := lacking("triton"):
+        click.echo(f"error: TP806 {why}", err=True)
+        ctx.exit(NOT_RUN)
     from tritonport.run.progress import ProgressLine
     from tritonport.verify.compile import table as tables
     from tritonport.verify.compile.run import CompileRequest, compile_files

@@ -9,7 +9,8 @@ import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
 from tritonport.cli._options import TARGET, UPGRADES, chosen_triton, config_for, paths_argument
-from tritonport.report import DONE, FORMATS
+from tritonport.packages import lacking
+from tritonport.report import DONE, FORMATS, NOT_RUN
 
 if TYPE_CHECKING:
     from tritonport.config import Config
@@ -150,6 +151,9 @@ def parity_check_command(
         # The name of a saved failure says which tier it failed.
         tiers = ("T3",) if "-T3-" in Path(replay).name else ("T2",)
     progress = Progress(len(files), quiet)
+    if command and (why := lacking("torch", "triton")):
+        click.echo(f"error: TP806 {why}", err=True)
+        ctx.exit(NOT_RUN)
     if command:
         suite = _suite_options(command, tiers, targets, stages, config, port, timeout)
         results = check_suite(files, suite, progress)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from tritonport import __version__
+from tritonport.packages import lacking
 from tritonport.rules_data import TRITON_VERSIONS, load_targets, version_key
 
 _PACKAGES = ("libcst", "click", "triton", "torch", "numpy", "pytest")
@@ -72,12 +73,11 @@ def _gpu(versions: dict[str, str | None]) -> tuple[str | None, str]:
 
 
 def _abilities(versions: dict[str, str | None], gpu: str | None, gpu_why: str) -> Iterator[Ability]:
-    missing = [name for name in ("triton", "torch", "numpy") if versions[name] is None]
-    lacks = f"{', '.join(missing)} not installed: pip install 'tritonport[gpu]'" if missing else ""
-    compiles = "triton is not installed: pip install 'tritonport[gpu]'" if versions["triton"] is None else ""
+    lacks = lacking("triton", "torch", "numpy")
+    compiles = lacking("triton")
     linux = sys.platform == "linux"
     compiles = compiles or ("" if linux else "Triton is built for Linux only")
-    yield Ability("convert, check, rule, explain", True, "")
+    yield Ability("convert, upgrade, check, rule, explain", True, "")
     yield Ability("compile (offline, no GPU)", not compiles, compiles)
     yield Ability("parity-check on the CPU", not lacks, lacks)
     yield Ability("parity-check and bench on a GPU", gpu is not None and not lacks, lacks or gpu_why)

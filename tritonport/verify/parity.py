@@ -1,12 +1,12 @@
 """The tiers of kernel files, each in a process of its own, and the verdicts."""
 
-import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tritonport.packages import lacking
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.case import case_beside, defines_case, find_case, named_kernel_file
@@ -142,12 +142,8 @@ def _without_running(tier: str, missing: Diagnostic | None, before: Sequence[Tie
         # One finding for the file is enough.
         said = any(missing in result.findings for result in before)
         return TierResult(tier, Verdict.NOT_COMPARABLE, "no case", () if said else (missing,))
-    lacking = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
-    if lacking:
-        return TierResult(
-            tier, Verdict.NOT_RUN, f"{' and '.join(lacking)} not installed: pip install tritonport[triton]"
-        )
-    return None
+    why = lacking("torch", "triton")
+    return TierResult(tier, Verdict.NOT_RUN, why) if why else None
 
 
 def run_tier(request: Request) -> TierResult:
