@@ -180,6 +180,39 @@ def test_a_bound_that_triton_does_not_specialise_shows_no_runs_along_it(names: s
     assert '"b_ptr", {"stride_bn": ["BLOCK_N", "N", "stride_bk"]}' in text
 
 
+UNEVEN = {
+    # What an address of the rows is a multiple of, and where a mask may change along a row.
+    "a_ptr + (offs_m // 2)[:, None] * 32 + offs_k[None, :]": "{None: []}",
+    "a_ptr + (offs_m // 2 * stride_am)[:, None] + offs_k[None, :]": '{None: ["stride_am"]}',
+    "a_ptr + ((offs_m // 2) * stride_am + offs_m % 2)[:, None] + offs_k[None, :] * 16": None,
+    "a_ptr + (offs_m % 7 // 2)[:, None] * N + (k % 2 * BLOCK_K + offs_k)[None, :]": '{None: ["BLOCK_K", "N"]}',
+    "a_ptr + offs_m[:, None] * stride_am + (k * k * BLOCK_K + offs_k)[None, :]": '{None: ["BLOCK_K", "stride_am"]}',
+}
+
+
+@pytest.mark.parametrize("address", UNEVEN)
+def test_rows_anywhere_are_copied_where_each_begins_at_a_multiple(address: str) -> None:
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    found = upgraded(matmul().replace(load, f"a = tl.load({address})"))
+    text = " ".join(found.text.split())
+    if UNEVEN[address] is None:
+        assert "a_ring" not in text
+    else:
+        assert f'"A_ASYNC": lambda args: copies_in_runs(args, "a_ptr", {UNEVEN[address]})' in text
+
+
+@pytest.mark.parametrize("mask", ["((offs_m // 3 + k) % 2 == 0)[:, None]", "((offs_m // 3 + k) % 2 > 0)[:, None]"])
+def test_rows_anywhere_give_the_same(mask: str, tmp_path: Path) -> None:
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    address = "a_ptr + (offs_m // 2)[:, None] * 64 + (k % 2 * BLOCK_K + offs_k)[None, :]"
+    original = matmul().replace(load, f"a = tl.load({address}, mask={mask}, other=0.0)")
+    given = operands(40, 32, 64, torch.float16, "plain")
+    literal = convert_text(original, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90")).text
+    text = upgraded(original, "sm_90").text
+    assert ("a_ring" in text) == (">" in mask)
+    assert torch.equal(run(text, tmp_path, "sm_90", **given), run(literal, tmp_path, "sm_90", **given))
+
+
 REFUSED = {
     "if k > 2:\n            a = tl.load(a_ptrs)": ("TP302", "it stands under an if in the loop"),
     "a = tl.load(a_ptrs).to(tl.float32).to(b_ptr.dtype.element_ty)": ("TP302", "its statement computes more"),
@@ -187,7 +220,8 @@ REFUSED = {
         "TP411",
         "read from memory",
     ),
-    "a = tl.load(a_ptr + (offs_m // 2)[:, None] * 32 + offs_k[None, :])": ("TP411", "// 2` is no sum"),
+    "a = tl.load(a_ptr + offs_m[:, None] * 32 + (offs_k // 2)[None, :])": ("TP302", "no dimension of the tile is"),
+    "a = tl.load(a_ptr + (offs_m // 2)[:, None] * 30 + offs_k[None, :])": ("TP302", "nothing in the launch shows"),
     "tl.store(a_ptrs, k)\n        a = tl.load(a_ptrs)": ("TP301", "its loop writes to a_ptr"),
 }
 

@@ -103,8 +103,6 @@ def _async_copy(access: Access) -> Iterator[Reason]:
     if form.rank < 2:
         yield Reason(COPY_STAYS, "it is a vector, and only tiles of two dimensions and more are copied")
         return
-    if access.advance is None:
-        yield Reason(COPY_STAYS, "what an iteration adds to its address is not a number")
     if not any(unit_stride(axis)[0] for axis in form.axes):
         yield Reason(COPY_STAYS, "no dimension of the tile is contiguous, so no thread has 4 bytes in one piece")
     if _keyword(access, "volatile"):

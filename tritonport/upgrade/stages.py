@@ -53,8 +53,8 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
     found = convert_text(text, path=path, options=options)
     original = _Original(text, path, options.target)
     for stage in steps_to(options.stage, options.target, stages_of(found.text)):
-        # Of all stages the first is the one that fits.
-        asked = ALL if stage == "tma" and options.stage == ALL else stage
+        # Of the stages that copy, the one that fits.
+        asked = ALL if stage == "tma" and options.stage in (ALL, "mma") else stage
         found = _STEPS[stage](found, original, replace(options, stage=asked, kernels=_with_forms(options, found.text)))
     return found
 
@@ -62,12 +62,14 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion
 def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
     """The stages that a file goes through to get to one, in order; `done`: those that it has behind it.
 
-    "all" is every stage that the target has: where TMA cannot copy, cp.async does.
+    "all" is every stage that the target has, and "mma" stands on all the others: where TMA cannot copy, cp.async does.
     """
     hopper = "tile_descriptor" in available(target)
-    if stage == ALL:
+    if stage == "mma" and "async-copy" in done:
+        return ("mma",) if "tma" not in done else ("multibuffer", "mma")
+    if stage == ALL or (stage == "mma" and hopper):
         return ("tma", "async-copy", "multibuffer", "mma") if hopper else ("async-copy",)
-    if stage == "mma" and "async-copy" not in done:
+    if stage == "mma":
         return ("tma", "multibuffer", "mma")
     return ("tma", "multibuffer") if stage == "multibuffer" else (stage,)
 

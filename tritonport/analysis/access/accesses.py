@@ -115,11 +115,14 @@ def _dimension(form: Form, rank: int) -> int | None:
     return held[0] + rank - form.rank if len(held) == 1 else None
 
 
-def accesses_of(module: SourceModule, kernel: Kernel) -> list[Access]:
-    """Every load, store and atomic of one kernel's own body."""
+def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) -> list[Access]:
+    """Every load, store and atomic of one kernel's own body.
+
+    loose: forms may have coordinates that are not affine (`Axis.parts`): what divides an address, not where it points.
+    """
     from tritonport.analysis.access.reader import Reader
 
-    return Reader(module, kernel).read()
+    return Reader(module, kernel, loose).read()
 
 
 __all__ = ["Access", "accesses_of", "difference"]

@@ -23,11 +23,15 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ExpressionReader:
-    """Evaluates the expressions of one kernel in an environment of affine forms."""
+    """Evaluates the expressions of one kernel in an environment of affine forms.
 
-    def __init__(self, module: SourceModule, kernel: Kernel) -> None:
+    loose: an operation on coordinates that gives no affine form gives what is known of its values, `Axis.parts`.
+    """
+
+    def __init__(self, module: SourceModule, kernel: Kernel, loose: bool = False) -> None:
         self.module = module
         self.kernel = kernel
+        self.loose = loose
         self.environment: Environment = {}
         self.constexprs = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
 
@@ -92,6 +96,9 @@ class ExpressionReader:
         if not isinstance(left, Form) or not isinstance(right, Form):
             return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         made = self._arithmetic(node, left, right)
+        if isinstance(made, Opaque) and self.loose:
+            sign = {cst.Add: 1, cst.Subtract: -1}.get(type(node.operator), 0)
+            return forms.uneven(left, right, sign)
         if isinstance(made, Opaque) and made.node is None:
             return Opaque(f"`{self.text(node)}` {made.reason}", node)
         return made

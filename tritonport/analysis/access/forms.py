@@ -23,6 +23,8 @@ class Axis:
 
     `wrap`: the coordinate is `(start + i) % wrap` before it is multiplied; `clamp`: no larger than that. The start is
     part of the form's offset otherwise.
+    `parts`: of a coordinate that is not affine, the numbers that its values are sums of multiples of; such a one has no
+    stride, and is in the loose forms of a reader alone that asks for them.
     """
 
     size: str
@@ -30,6 +32,7 @@ class Axis:
     start: Dim = ZERO
     wrap: Dim | None = None
     clamp: Dim | None = None
+    parts: tuple[Dim, ...] = ()
 
     @property
     def bent(self) -> bool:
@@ -164,17 +167,20 @@ def multiply(left: Form, right: Form) -> Form | Opaque:
         return Opaque("multiplies two coordinates")
     rank = max(left.rank, right.rank)
     form = _widened(form, rank)
-    axes = tuple(
-        None if axis is None else replace(axis, stride=times(axis.stride, factor.offset)) for axis in form.axes
-    )
+    axes = tuple(None if axis is None else _scaled(axis, factor.offset) for axis in form.axes)
     sizes = tuple(a or b for a, b in zip(form.sizes, _widened(factor, rank).sizes, strict=True))
     return Form(times(form.offset, factor.offset), axes, sizes, None, form.layout or factor.layout)
+
+
+def _scaled(axis: Axis, factor: Dim) -> Axis:
+    parts = tuple(times(part, factor) for part in axis.parts)
+    return replace(axis, stride=times(axis.stride, factor), parts=parts)
 
 
 def bent(form: Form, *, wrap: Dim | None = None, clamp: Dim | None = None) -> Form | Opaque:
     """`form % wrap` or `minimum(form, clamp)` of a single coordinate with stride one."""
     held = [axis for axis in form.axes if axis is not None]
-    if len(held) != 1 or held[0].stride.value != 1 or held[0].bent:
+    if len(held) != 1 or held[0].stride.value != 1 or held[0].bent or held[0].parts:
         return Opaque("wraps or clamps what is more than one coordinate")
     axis = replace(held[0], start=form.offset, wrap=wrap, clamp=clamp)
     return replace(form, offset=ZERO, axes=tuple(None if one is None else axis for one in form.axes), head=None)
@@ -195,6 +201,26 @@ def expanded(form: Form, pattern: list[bool]) -> Form | Opaque:
         sizes=tuple(None if new else next(sizes) for new in pattern),
         layout=layout,
     )
+
+
+def uneven(left: Form, right: Form, sign: int = 0) -> Form:
+    """What is known of left + sign * right where that is not affine, or of another operation than a sum without a sign:
+    per dimension, the numbers that the values along it are sums of multiples of."""
+    rank = max(left.rank, right.rank)
+    first, second = _widened(left, rank), _widened(right, rank)
+    axes: list[Axis | None] = []
+    for one, other in zip(first.axes, second.axes, strict=True):
+        held = [axis for axis in (one, other) if axis is not None]
+        parts = (dims.ONE,) if sign == 0 else tuple(dict.fromkeys(part for axis in held for part in _parts(axis)))
+        axes.append(Axis(held[0].size, ZERO, parts=parts) if held else None)
+    sizes = tuple(a or b for a, b in zip(first.sizes, second.sizes, strict=True))
+    layout = left.layout if left.rank == rank and left.layout else right.layout if right.rank == rank else None
+    offset = plus(first.offset, second.offset, sign) if sign else ZERO
+    return Form(offset, tuple(axes), sizes, left.head or right.head, layout)
+
+
+def _parts(axis: Axis) -> tuple[Dim, ...]:
+    return axis.parts or (axis.stride,)
 
 
 def sliced_parent(layout: Layout) -> Layout:

@@ -29,8 +29,8 @@ def is_called(module: SourceModule, kernel: Kernel) -> bool:
 class Reader(ExpressionReader):
     """Reads one kernel; `read` gives its accesses."""
 
-    def __init__(self, module: SourceModule, kernel: Kernel) -> None:
-        super().__init__(module, kernel)
+    def __init__(self, module: SourceModule, kernel: Kernel, loose: bool = False) -> None:
+        super().__init__(module, kernel, loose)
         self.found: list[Access] = []
         self.recording = True
         self.loops: tuple[Loop, ...] = ()

@@ -75,7 +75,8 @@ class KernelPlan:
 
 def plan_kernel(module: SourceModule, kernel: Kernel) -> KernelPlan:
     """The loops of a Gluon kernel that can be pipelined."""
-    accesses = accesses_of(module, kernel)
+    # cp.async copies from wherever the pointers of a thread point: an address need not be affine.
+    accesses = accesses_of(module, kernel, loose=True)
     by_loop: dict[int, list[Access]] = {}
     for access in accesses:
         if considered("async-copy", access):
@@ -151,8 +152,13 @@ def _copy(access: Access, loop: Loop, body: Sequence[cst.BaseStatement], kernel:
 
 
 def _names_outside(kernel: Kernel, loop: Loop) -> set[str]:
-    """The names in a kernel outside of a loop: a tile that goes by one of them has the type that it has there."""
-    inside = {id(node) for node in walk(loop.node)}
+    """The names in a kernel outside of a loop: a tile that goes by one of them has the type that it has there.
+
+    What a loop beside this one assigns first is gone behind it.
+    """
+    around = {id(parent.node) for parent in loop.parents}
+    loops = (node for node in walk(kernel.node) if isinstance(node, (cst.For, cst.While)) and id(node) not in around)
+    inside = {id(node) for other in loops for node in walk(other.body)} | {id(node) for node in walk(loop.node)}
     return {node.value for node in walk(kernel.node) if isinstance(node, cst.Name) and id(node) not in inside}
 
 

@@ -82,7 +82,7 @@ def _needed(access: Access, form: Form, dimension: int) -> set[str] | None:
     parts: list[Dim] = []
     for place, axis in enumerate(form.axes):
         if axis is not None and place != dimension:
-            parts.append(axis.stride)
+            parts += axis.parts or (axis.stride,)
     base = access.base
     parts.append(Dim(tuple((monomial, factor) for monomial, factor in form.offset.terms if monomial != (base,)), ""))
     parts += _ends(unit)
@@ -96,6 +96,8 @@ def _needed(access: Access, form: Form, dimension: int) -> set[str] | None:
             parts += [condition.form.offset, condition.bound.offset]
             axis = condition.form.axes[along]
             assert axis is not None
+            if axis.parts:
+                return None
             parts += _ends(axis)
     needed: set[str] = set()
     for part in parts:

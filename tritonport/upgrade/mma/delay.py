@@ -5,7 +5,7 @@ The place that is free then is the one before, and the tile that goes there is o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -61,8 +61,10 @@ class Delay:
         return found
 
 
-def delay_of(loop: LoopText, rings: Sequence[Ring], last_read: int) -> Delay:
-    """How rings that the statements up to `last_read` use are filled one iteration later.
+def delay_of(loop: LoopText, rings: Sequence[Ring], last_read: Mapping[str, int]) -> Delay:
+    """How rings are filled one iteration later; `last_read`: the last dot that reads each, by its statement.
+
+    Behind that dot, and the wait for those before it, the same dot of the iteration before is done with its place.
 
     Raises:
         Refusal: something of it cannot be shown.
@@ -76,7 +78,7 @@ def delay_of(loop: LoopText, rings: Sequence[Ring], last_read: int) -> Delay:
     for ring in rings:
         if not ring.refills:
             raise Refusal(f"the loop does not fill {ring.name} again")
-        if min(ring.refills) <= last_read or max(ring.refills) >= advance:
+        if min(ring.refills) <= last_read[ring.name] or max(ring.refills) >= advance:
             raise Refusal(f"the loop fills {ring.name} again before the dot, or after it has moved to the next place")
     found = _needed(loop, refills, {slot, *(ring.name for ring in rings), *(ring.ready or "" for ring in rings)})
     if not any(list(_ahead(loop.body[place], loop.index, depth)) for place in (*refills, *found)):

@@ -24,12 +24,25 @@ def write_kept(plan: KeptUnderWay, helpers: Mapping[str, str], gl: str, names: N
     for place, statement in enumerate(loop.body):
         written = refills.lines(place) if refills is not None else None
         if place in dots:
-            body += _started(dots[place], statement, helpers, module, _said(plan, dots[place]))
+            body += started(dots[place], statement, helpers, module, _said(plan, dots[place]))
         elif place in plan.waits:
             assert delay is not None
             body.append(shorter_wait(statement, delay.depth))
         else:
             body += [statement] if written is None else written
+    return around_loop(plan, body, refills, helpers, gl, module)
+
+
+def around_loop(
+    plan: KeptUnderWay,
+    body: list[cst.BaseStatement],
+    refills: RefillWriter | None,
+    helpers: Mapping[str, str],
+    gl: str,
+    module: cst.Module,
+) -> Written:
+    """The loop with its new statements, what waits for its sums behind it, and shorter loops that fill its rings."""
+    loop, delay = plan.loop, plan.delay
     block = loop.node.body
     assert isinstance(block, cst.IndentedBlock)
     around = loop.node.with_changes(body=block.with_changes(body=body))
@@ -58,9 +71,10 @@ def _said(plan: KeptUnderWay, dot: Dot) -> str:
     return f"# This one stays under way; {done} done{', and one place in the ring free' if plan.delay else ''}.\n"
 
 
-def _started(
+def started(
     dot: Dot, statement: cst.BaseStatement, helpers: Mapping[str, str], module: cst.Module, said: str
 ) -> list[cst.BaseStatement]:
+    """A statement that starts a dot, and the one that waits for those before it; `said`: the comment on that."""
     assert isinstance(statement, cst.SimpleStatementLine)
     small = statement.body[0]
     assert isinstance(small, cst.Assign)
@@ -68,4 +82,4 @@ def _started(
     return [started, parsed(f"{said}{dot.target} = {awaited_text(dot, 1, helpers)}", module)]
 
 
-__all__ = ["Written", "depth_check", "write_kept"]
+__all__ = ["Written", "around_loop", "depth_check", "started", "write_kept"]

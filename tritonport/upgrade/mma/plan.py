@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -96,11 +97,9 @@ def plan_loop(loop: LoopText) -> Plan:
     Raises:
         Refusal: its dots stay synchronous.
     """
-    for node in walk(loop.node.body):
-        if isinstance(node, (cst.Break, cst.Continue, cst.Return)):
-            raise Refusal(f"its loop has a {code(node)}")
-    dots = _dots(loop)
-    if all(_only_adds(loop, dot, dots) for dot in dots):
+    check_straight(loop)
+    dots = dots_in_order(loop)
+    if all(only_adds(loop, dot, dots) for dot in dots):
         return _kept(loop, dots)
     last = dots[-1]
     if last.adds != last.target or not _is_carried(loop, last.target):
@@ -111,7 +110,23 @@ def plan_loop(loop: LoopText) -> Plan:
     return _rotated(loop, dots[-2], last)
 
 
-def _dots(loop: LoopText) -> list[Dot]:
+def check_straight(loop: LoopText) -> None:
+    """That each iteration ends at its end.
+
+    Raises:
+        Refusal: it may end before.
+    """
+    for node in walk(loop.node.body):
+        if isinstance(node, (cst.Break, cst.Continue, cst.Return)):
+            raise Refusal(f"its loop has a {code(node)}")
+
+
+def dots_in_order(loop: LoopText) -> list[Dot]:
+    """The dots of a loop as statements of its own body.
+
+    Raises:
+        Refusal: one is more than that, or is none that can be started.
+    """
     found: list[Dot] = []
     for place, statement in enumerate(loop.body):
         calls = [call for call in calls_in(statement) if loop.reader.is_dot(call)]
@@ -141,7 +156,7 @@ def _outer(loop: LoopText) -> set[str]:
     return {name for node in lines if isinstance(node, cst.SimpleStatementLine) for name in names_assigned(node)}
 
 
-def _only_adds(loop: LoopText, dot: Dot, dots: list[Dot]) -> bool:
+def only_adds(loop: LoopText, dot: Dot, dots: Sequence[Dot]) -> bool:
     """Whether a dot adds to an accumulator that the loop carries and does not use otherwise."""
     made = simple_assignment(loop.body[dot.place])
     own = {one.place for one in dots if one.adds == one.target == dot.target}
@@ -158,22 +173,33 @@ def _only_adds(loop: LoopText, dot: Dot, dots: list[Dot]) -> bool:
 
 
 def _kept(loop: LoopText, dots: list[Dot]) -> KeptUnderWay:
-    tiles = [tile for dot in dots for node in (dot.left, dot.right) if (tile := loop.tile(node, dot.place)) is not None]
-    delay = delay_of(loop, _rings(loop, tiles), dots[-1].place) if tiles else None
+    read = [(dot, tile) for dot in dots for node in (dot.left, dot.right) if (tile := loop.tile(node, dot.place))]
+    last_read = {tile.ring: dot.place for dot, tile in read}
+    delay = delay_of(loop, rings_of(loop, [tile for _, tile in read]), last_read) if read else None
     if delay is not None and delay.depth == "1":
         raise Refusal("a ring of one tile has no place to fill while the dot reads it")
+    return KeptUnderWay(loop, tuple(dots), delay, shorter_waits(loop, delay))
+
+
+def shorter_waits(loop: LoopText, delay: Delay | None) -> tuple[int, ...]:
+    """The wait for groups of cp.async of a loop that copies one iteration later: all but one fewer are to be done.
+
+    Raises:
+        Refusal: it is not the wait that is known.
+    """
     if delay is None or not delay.whole or all(ring.ready is not None for ring in delay.rings):
-        return KeptUnderWay(loop, tuple(dots), delay, ())
+        return ()
     waits = [place for place, line in enumerate(loop.body) if "wait_group" in map(called, calls_in(line))]
     if len(waits) != 1:
         raise Refusal("its loop does not wait once for its tiles")
     waited = next(call for call in calls_in(loop.body[waits[0]]) if called(call) == "wait_group")
     if [code(one.value) for one in waited.args] != [f"{delay.depth} - 1"]:
         raise Refusal(f"its loop waits with {code(waited)} and not with wait_group({delay.depth} - 1)")
-    return KeptUnderWay(loop, tuple(dots), delay, tuple(waits))
+    return tuple(waits)
 
 
-def _rings(loop: LoopText, tiles: list[Tile]) -> list[Ring]:
+def rings_of(loop: LoopText, tiles: list[Tile]) -> list[Ring]:
+    """The rings that these tiles stand in."""
     return [loop.ring(tile) for tile in {tile.ring: tile for tile in tiles}.values()]
 
 
@@ -202,8 +228,8 @@ def _rotated(loop: LoopText, first: Dot, last: Dot) -> Rotated:
     operand = last.left if _left_is_computed(loop, last) else None
     chain = tuple(sorted({place for tile in tiles for place in tile.chain}))
     _check_private(loop, chain, last)
-    rings = _rings(loop, tiles)
-    delay = delay_of(loop, rings, last.place) if rings else None
+    rings = rings_of(loop, tiles)
+    delay = delay_of(loop, rings, {ring.name: last.place for ring in rings}) if rings else None
     start, stop, step = bounds_of(loop)
     if any(loop.index in read_names(line) for line in loop.block[loop.place + 1 :]):
         raise Refusal(f"{loop.index} is read behind the loop")
@@ -235,16 +261,16 @@ def _left_tile(loop: LoopText, last: Dot) -> Tile | None:
     try:
         return loop.tile(last.left, last.place)
     except Refusal:
-        if not _is_tensor(loop, last.left, last.place):
+        if not is_tensor(loop, last.left, last.place):
             raise
     return None
 
 
-def _is_tensor(loop: LoopText, node: cst.BaseExpression, before: int) -> bool:
+def is_tensor(loop: LoopText, node: cst.BaseExpression, before: int) -> bool:
     """Whether an expression is certainly a tensor in registers."""
     if isinstance(node, cst.Name):
         made = [simple_assignment(loop.body[place]) for place in loop.assignments(node.value) if place < before]
-        return bool(made) and all(one is not None and _is_tensor(loop, one[1], before) for one in made)
+        return bool(made) and all(one is not None and is_tensor(loop, one[1], before) for one in made)
     if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
         return True
     if not isinstance(node, cst.Call) or called(node) in ALLOCATES:
@@ -286,4 +312,17 @@ def _phase(loop: LoopText, plan: Rotated, moved: tuple[int, ...]) -> str | None:
     return name
 
 
-__all__ = ["KeptUnderWay", "Plan", "Rotated", "dots_of", "is_started", "plan_loop"]
+__all__ = [
+    "KeptUnderWay",
+    "Plan",
+    "Rotated",
+    "check_straight",
+    "dots_in_order",
+    "dots_of",
+    "is_started",
+    "is_tensor",
+    "only_adds",
+    "plan_loop",
+    "rings_of",
+    "shorter_waits",
+]

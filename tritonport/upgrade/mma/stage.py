@@ -19,13 +19,15 @@ from tritonport.source.module import Kernel, SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
+from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
-from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started, plan_loop
+from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.rotate import RotatedWriter
 from tritonport.upgrade.mma.spelling import FileReader, one_line
 from tritonport.upgrade.mma.staging import unstaged
+from tritonport.upgrade.mma.started import write_deferred
 
 STAYS = "TP501"
 HELPERS = ("dot_awaited", "dot_added_started", "dot_new_started", "dot_started")
@@ -88,7 +90,7 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
                 yield Found(kernel, loop, dots, None, f"the stage has no form for {options.target}, only for sm_90")
                 continue
             try:
-                plan = plan_loop(loop)
+                plan = plan_or_defer(loop)
                 if isinstance(plan, Rotated) and kernel.in_class:
                     raise Refusal("its kernel stands in a class, which has no place for a function that it calls")
                 yield Found(kernel, loop, dots, plan)
@@ -169,8 +171,9 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         names = Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
         plan = one.plan
         if isinstance(plan, KeptUnderWay):
-            changed |= write_kept(plan, helpers, gl, names, module.tree)
-            dots = plan.dots
+            given = (helpers, gl, names, module.tree)
+            changed |= write_deferred(plan, *given) if isinstance(plan, Deferred) else write_kept(plan, *given)
+            dots = (plan.first, *plan.dots) if isinstance(plan, Deferred) and plan.first is not None else plan.dots
             if plan.waits:
                 functions.setdefault(one.kernel.node, [])
         else:

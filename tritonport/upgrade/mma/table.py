@@ -12,6 +12,7 @@ from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.mma.deferred import Deferred
 from tritonport.upgrade.mma.plan import KeptUnderWay
 from tritonport.upgrade.mma.stage import STAYS, Found, Places, dots_in, message
 from tritonport.upgrade.table import aligned
@@ -65,6 +66,8 @@ def _cells(found: Found, call: cst.Call) -> tuple[str, str, str]:
     plan = found.plan
     if plan is None:
         return name, operands, STAYS
+    if isinstance(plan, Deferred) and all(call.args[0].value is not dot.left for dot in plan.dots):
+        return name, operands, "is awaited where it stands"
     if isinstance(plan, KeptUnderWay):
         return name, operands, "stays under way"
     read = [code(one.value) for one in call.args[:2]]
