@@ -1,6 +1,7 @@
 """T4 as a whole, with programs in place of the sanitizers and the emulator in place of the GPU."""
 
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,10 @@ from tritonport.verify.request import Request
 from tritonport.verify.sanitize import run_sanitizers
 from tritonport.verify.sanitize.judge import Texts, Watched, judge
 from tritonport.verify.sanitize.tools import CONSAN, FPSAN, MEMCHECK, Sanitizer, find_program
+from tritonport.verify.sanitize.worker import Job, read_records
 from tritonport.verify.verdict import FileResult, TierResult, Verdict
 
+REFUSAL = "raise triton.OutOfResources(9, 8, 'shared memory')"
 STORE = "gl.store(out_ptr + offs, x * factor, mask=mask)"
 NOTHING = Sanitizer("nothing", {})
 """Watches nothing: what remains is the process."""
@@ -143,7 +146,8 @@ def test_a_process_that_hangs_is_stopped_and_shows_nothing(check):
 @pytest.mark.parametrize(
     ("port", "case", "verdict", "code"),
     [
-        (edited(PORT, ("x * factor", "x * no_such_name")), CASE, Verdict.NOT_COMPARABLE, "TP805"),
+        (edited(PORT, ("    return out", f"    {REFUSAL}")), CASE, Verdict.NOT_COMPARABLE, "TP805"),
+        (edited(PORT, ("x * factor", "x * no_such_name")), CASE, Verdict.FAIL, "TP804"),
         (edited(PORT, ("    return out", "    raise RuntimeError('lost')")), CASE, Verdict.FAIL, "TP804"),
         (
             PORT,
@@ -158,6 +162,28 @@ def test_what_raises(check, port, case, verdict, code):
     result = check(NOTHING, port="given.py", case=case)
     assert result.verdict is verdict, result
     assert result.findings[0].code == code
+
+
+def test_a_run_that_triton_refuses_says_nothing_of_the_others(check):
+    Path("given.py").write_text(
+        edited(PORT, ("    return out", f"    if x.numel() > 350:\n        {REFUSAL}\n    return out"))
+    )
+    verdict, summary = only(check(NOTHING, port="given.py", case=edited(CASE, ("randn(300", "randn(300 + 50 * seed"))))
+    assert verdict is Verdict.PASS
+    refused = "OutOfResources: out of resource: shared memory, Required: 9, Hardware limit: 8"
+    assert summary.startswith(f"clean, 2 launches, 2 of them watched; Triton refuses 1 more under nothing: {refused}")
+
+
+def test_runs_that_there_is_no_time_for_are_told(tmp_path):
+    write_project(tmp_path)
+    kernel, case, port = (str(tmp_path / name) for name in ("scale.py", "scale_case.py", "port.py"))
+    Job(kernel, case, port, ("port",), device="cpu", seconds=0.0).write(tmp_path)
+    command = [sys.executable, "-m", "tritonport.verify.sanitize.worker", str(tmp_path)]
+    subprocess.run(command, check=True, timeout=240)
+    watched = Watched(Ended(0, "", 1.0), tuple(read_records(tmp_path)))
+    report = judge(NOTHING, watched, Texts("scale.py", ORIGINAL, "port.py", PORT), "3.9.0", 60.0)
+    assert report.verdict is Verdict.PASS
+    assert report.summary == "clean, 1 launch, 1 of them watched; no time for 2 more"
 
 
 def test_both_sides_must_agree_in_every_bit_where_sanitizers_compare(check):

@@ -145,7 +145,7 @@ def _raised(sanitizer: Sanitizer, raised: Mapping[str, Any], texts: Texts) -> Re
     what = f"{raised['side']}: {raised['step']} raises: {raised['message']}"
     path, line, words = _place(Found("", raised["path"], raised["line"]), texts)
     kernel = raised["kernel"] or None
-    if raised["refused"]:
+    if raised["event"] == "refused":
         # Instrumentation takes memory and registers, and has operations that it does not know.
         what = f"{raised['side']}: Triton refuses it under {sanitizer.name}: {raised['message']}"
         finding = Diagnostic(codes.NOT_COMPARABLE, what + words, path, line, 1, kernel)
@@ -166,8 +166,11 @@ def _timed_out(sanitizer: Sanitizer, watched: Watched, texts: Texts, limit: floa
 def _finished(sanitizer: Sanitizer, watched: Watched, texts: Texts) -> Report:
     """The verdict on a process that came to its end, and of which the sanitizer had nothing to say."""
     runs = [one for one in watched.events("run") if one["side"] == "port"]
+    refused = watched.events("refused")
+    if refused and not runs:
+        return _raised(sanitizer, refused[0], texts)
     gluon = [launch for run in runs for launch in run["launches"] if launch["gluon"]]
-    notes = tuple(f"{one['configurations']} configurations not run" for one in watched.events("left-out"))
+    more = _not_run(sanitizer, watched)
     if runs and not gluon:
         return Report(sanitizer.name, Verdict.NOT_COMPARABLE, "the case launches no Gluon kernel of the port")
     count = f"{len(gluon)} launch" if len(gluon) == 1 else f"{len(gluon)} launches"
@@ -175,7 +178,7 @@ def _finished(sanitizer: Sanitizer, watched: Watched, texts: Texts) -> Report:
         own = [launch for launch in gluon if launch["watched"] or sanitizer.program]
         if runs and not own:
             return Report(sanitizer.name, Verdict.NOT_RUN, f"nothing to watch in {count}: no shared memory, no barrier")
-        return Report(sanitizer.name, Verdict.PASS, f"clean, {count}, {len(own)} of them watched", (), notes)
+        return Report(sanitizer.name, Verdict.PASS, f"clean, {count}, {len(own)} of them watched{more}")
     compared = watched.events("compared")
     bad = [(one["variation"], text) for one in compared for text in one["differences"]]
     if bad:
@@ -185,11 +188,20 @@ def _finished(sanitizer: Sanitizer, watched: Watched, texts: Texts) -> Report:
             for variation, text in bad[:_MAX_FINDINGS]
         )
         what = f"other bits in {len(bad)} results: the port computes something else"
-        return Report(sanitizer.name, Verdict.FAIL, what, findings, notes)
+        return Report(sanitizer.name, Verdict.FAIL, what, findings)
     total = sum(one["compared"] for one in compared)
     if not total:
         return Report(sanitizer.name, Verdict.NOT_COMPARABLE, "the case returns nothing to compare")
-    return Report(sanitizer.name, Verdict.PASS, f"{total} results equal bit for bit, {count}", (), notes)
+    return Report(sanitizer.name, Verdict.PASS, f"{total} results equal bit for bit, {count}{more}")
+
+
+def _not_run(sanitizer: Sanitizer, watched: Watched) -> str:
+    """What to add where not every run was made."""
+    left, refused = sum(one["runs"] for one in watched.events("left-out")), watched.events("refused")
+    late = f"; no time for {left} more" if left else ""
+    if not refused:
+        return late
+    return f"{late}; Triton refuses {len(refused)} more under {sanitizer.name}: {refused[0]['message']}"
 
 
 def _diagnostic(sanitizer: Sanitizer, found: Found, watched: Watched, texts: Texts) -> Diagnostic:

@@ -28,7 +28,7 @@ class Job:
         device: `cuda`; `cpu` runs in the emulator.
         target: the architecture that the emulator plays.
         seeds: in place of those of the case.
-        seconds: after which no further configuration of autotuned kernels is begun.
+        seconds: after which no further run is begun: of a seed, a variant, a configuration of an autotuned kernel.
     """
 
     kernel_file: str
@@ -114,20 +114,31 @@ class _Worker:
         first = sides[self.job.sides[0]]
         self.side, self.case = first.name, first.case
         variations = variations_of(first, self.job.seeds or first.case.seeds or DEFAULT_SEEDS)
-        for variation in variations:
-            self._run(sides, variation)
-        for config in range(1, backend.choice.most):
+        # How many configurations there are is known once the kernels have been launched.
+        self._run(sides, variations[0])
+        more = [replace(variations[0], config=config) for config in range(1, backend.choice.most)]
+        rest = [*variations[1:], *more]
+        for done, variation in enumerate(rest):
             if time.monotonic() - self.started > self.job.seconds:
-                self.write("left-out", configurations=backend.choice.most - config)
+                self.write("left-out", runs=len(rest) - done)
                 break
-            self._run(sides, replace(variations[0], config=config))
+            self._run(sides, variation)
 
     def _run(self, sides: dict[str, Any], variation: Any) -> None:
+        from tritonport.verify.side import SideFailed
+
         runs = {}
         for name, side in sides.items():
             self.side, self.case = name, side.case
             self.write("start", side=name, variation=str(variation))
-            runs[name] = run = side.run(variation)
+            try:
+                runs[name] = run = side.run(variation)
+            except SideFailed as failed:
+                if not _is_refusal(failed):
+                    raise
+                # Says nothing of the other runs, which may ask for less memory.
+                self._failed(failed)
+                return
             launches = [
                 {"kernel": one.kernel, "gluon": one.gluon, "watched": _has_asserts(one)} for one in run.launches
             ]
@@ -140,21 +151,27 @@ class _Worker:
         from tritonport.verify.places import first_line, place_of
 
         place = place_of(failed.error, self.case.files)
-        kinds = {kind.__module__.partition(".")[0] for kind in type(failed.error).__mro__}
         kernel = failed.launches[-1].kernel if failed.launches else ""
         self._raised(
             failed.step,
             first_line(failed.error),
             place.path if place else self.job.case,
             place.line if place else 1,
-            refused=failed.step == "launch" and bool(kinds & {"triton", "tritonport"}),
+            refused=_is_refusal(failed),
             kernel=kernel,
         )
 
     def _raised(self, step: str, message: str, path: str, line: int, refused: bool, kernel: str = "") -> None:
-        self.write(
-            "raised", side=self.side, step=step, message=message, path=path, line=line, refused=refused, kernel=kernel
-        )
+        event = "refused" if refused else "raised"
+        self.write(event, side=self.side, step=step, message=message, path=path, line=line, kernel=kernel)
+
+
+def _is_refusal(failed: Any) -> bool:
+    """Whether Triton did not compile or start a kernel: instrumented, it takes more memory and registers."""
+    own = type(failed.error).__mro__
+    return failed.step == "launch" and any(
+        kind.__module__.partition(".")[0] == "triton" or kind.__name__ == "NotEmulated" for kind in own
+    )
 
 
 def _has_asserts(launch: Any) -> bool:
