@@ -162,6 +162,34 @@ def test_a_module_level_constant_is_a_size() -> None:
     assert [size.text for size in last(frame, "a").shape] == ["W"]
 
 
+@pytest.mark.parametrize(
+    ("branch", "element"),
+    [
+        ("if FLAG == 2:\n    x = x.to(tl.float32)", "(gl.float32 if FLAG == 2 else x_ptr.dtype.element_ty)"),
+        (
+            "y = tl.load(y_ptr + i)\nif x.dtype != y.dtype:\n    x = x.to(tl.float16)",
+            "(gl.float16 if x_ptr.dtype.element_ty != y_ptr.dtype.element_ty else x_ptr.dtype.element_ty)",
+        ),
+        ("wide = FLAG\nif wide:\n    x = x.to(tl.float32)", ""),  # a local is a number of the run time
+    ],
+)
+def test_an_element_type_that_a_compile_time_test_picks(branch: str, element: str) -> None:
+    value = last(frame_of(f"{SETUP}{branch}\nresult = x + 0\n"), "result")
+    assert "".join(value.element) == element
+
+
+def test_a_scalar_has_no_dimensions() -> None:
+    assert last(frame_of("result = tl.full(tl.program_id(0).shape, 1, tl.int32)"), "result").kind is Kind.SCALAR
+
+
+def test_a_tuple_as_long_as_a_tuple_argument() -> None:
+    frame = frame_of(
+        "wide = ()\nfor k in tl.static_range(len(sm)):\n    wide += (tl.cast(sm[k], tl.int64),)\n"
+        "a, b = wide[0], wide[1] + n"
+    )
+    assert [last(frame, name).kind for name in ("wide", "a", "b")] == [Kind.SCALAR] * 3
+
+
 def test_a_loop_carries_what_its_body_makes() -> None:
     frame = frame_of("acc = 0.0\np = x_ptr\nfor k in range(n):\n    acc += tl.arange(0, BM)\n    p += BN\n")
     acc = [merge.value for merge in frame.merges if merge.name == "acc"][-1]
@@ -248,7 +276,15 @@ def test_a_helper_that_calls_itself_is_refused() -> None:
         ("tl.where(x > 0, x, n)", ()),
         ("x * tl.load(y_ptr)", ()),
         ("x.to(tl.float32) * n", ("gl.float32",)),  # nothing that a kernel is passed is wider
-        ("x.to(tl.float32) + x", ()),
+        ("x.to(tl.float32) + x", ("gl.float32",)),
+        ("x.to(tl.float64) - x.to(tl.float32)", ("gl.float64",)),
+        ("tl.where(x > 0, x.to(tl.float16), x.to(tl.bfloat16))", ("gl.float16",)),
+        ("tl.maximum(x.to(tl.bfloat16), i[:, None].to(tl.int32))", ("gl.float32",)),
+        ("x + y_ptr.to(tl.float32)", ()),
+        ("x / n", ("gl.float32",)),  # a quotient is one at least
+        ("x.to(tl.bfloat16) / 2.0", ("gl.float32",)),
+        ("x.to(tl.float32) if FLAG else x", ("(gl.float32 if FLAG else x_ptr.dtype.element_ty)",)),
+        ("x.to(tl.float32) if n > 0 else x", ()),
         ("i.to(tl.int64) + y_ptr", ()),  # a pointer
         ("y_ptr + i.to(tl.int64)", ()),
         ("i.to(tl.int64) * 2", ("gl.int64",)),

@@ -131,6 +131,15 @@ acc = dot(a_smem, b_smem, acc)
     assert dots(before) == after.strip()
 
 
+def test_a_compile_time_test_picks_the_type_of_the_operands() -> None:
+    statements = (
+        "a = tl.load(a_ptrs)\nif T == 1:\n    a = a.to(tl.float32)\nacc += tl.dot(a, tl.load(b_ptrs).to(a.dtype))\n"
+    )
+    port = ported(kernel_text(INDICES + statements + STORE, PARAMETERS))
+    (layout,) = [part for part in port.split("gl.constexpr = ") if part.startswith("mma_layout(")]
+    assert "[BM, BN], BK, gl.float32 if T == 1 else a_ptr.dtype.element_ty, " in " ".join(layout.split())
+
+
 def test_a_choice_without_a_second_branch_is_not_put_there_twice() -> None:
     before = """
 b = tl.load(b_ptrs)

@@ -160,6 +160,8 @@ class Expressions(Calls):
             return dtype(self.code(node), base.element or base.pointers)
         if name == "type" and base.kind in (Kind.TENSOR, Kind.SCALAR):
             return dtype(self.code(node), base.element or base.pointers)
+        if name == "shape" and base.kind is Kind.SCALAR and not base.pointers:
+            return Value(Kind.TUPLE)
         if name == "shape" and base.is_tensor:
             return Value(Kind.TUPLE, items=tuple(Value(Kind.CONSTEXPR, dim=dim) for dim in base.shape))
         if name == "T" and base.is_tensor:
@@ -410,7 +412,10 @@ class Expressions(Calls):
             return self.evaluate(node.orelse)
         body, orelse = self.evaluate(node.body), self.evaluate(node.orelse)
         if body.is_tensor or orelse.is_tensor:
-            return self.elementwise("select", node, [(node.body, body), (node.orelse, orelse)], cheap=True)
+            made = self.elementwise("select", node, [(node.body, body), (node.orelse, orelse)], cheap=True)
+            if test.kind is Kind.CONSTEXPR and body.is_tensor and orelse.is_tensor:
+                made.element = made.element or self.chosen_element(node.test, body, orelse)
+            return made
         if body.kind is Kind.CONSTEXPR and orelse.kind is Kind.CONSTEXPR:
             if test.kind is Kind.CONSTEXPR:
                 return Value(Kind.CONSTEXPR, dim=self.choice(node.test, body.dim, orelse.dim))
@@ -425,11 +430,39 @@ class Expressions(Calls):
         text = f"({body.text} if {text} else {orelse.text})"
         return dims.opaque(text, text)
 
+    def chosen_element(self, test: cst.BaseExpression, body: Value, orelse: Value) -> tuple[str, ...]:
+        """The element type that a compile-time test picks, spelled so that it can stand at the head of the kernel."""
+        types = [self._dtype_text(value.element) for value in (body, orelse)]
+        if None in types:
+            return ()
+        text = self._written_out(test, self.frame)
+        return () if text is None else (f"({types[0]} if {text} else {types[1]})",)
+
+    def _dtype_text(self, element: tuple[str, ...]) -> str | None:
+        """One element type as source text; None where it is not known, or could be that of several pointers."""
+        if len(element) != 1:
+            return None
+        launched = self.frame.chain[-1].kernel.parameters
+        is_pointer = any(one.name == element[0] and not one.constexpr for one in launched)
+        return f"{element[0]}.dtype.element_ty" if is_pointer else element[0]
+
     def _written_out(self, node: cst.BaseExpression, frame: Frame) -> str | None:
         """The text of an expression with the locals in it replaced by what they stand for; None where that is not
         known."""
         texts: dict[cst.CSTNode, str] = {}
+        inside: set[cst.CSTNode] = set()
         for name in walk(node):
+            if name in inside:
+                continue
+            value = frame.values.get(name)
+            if isinstance(name, cst.Attribute) and value is not None and value.kind is Kind.DTYPE:
+                # The type of a tensor, whatever it was computed from.
+                dtype_text = self._dtype_text(value.element)
+                if dtype_text is None:
+                    return None
+                texts[name] = dtype_text
+                inside.update(walk(name))
+                continue
             definition = frame.reads.get(name)
             if definition is None:
                 continue
@@ -443,6 +476,8 @@ class Expressions(Calls):
 
     def _definition_text(self, definition: Definition) -> str | None:
         value = definition.value
+        if value.is_tensor:
+            return None
         if definition.how == "parameter" and definition.frame.caller is None:
             return definition.name
         if value.kind is Kind.CONSTEXPR and value.dim is not None:
@@ -554,6 +589,10 @@ class _Replacer(cst.CSTTransformer):
         text = self.texts.get(original_node)
         return updated_node if text is None else cst.parse_expression(text)
 
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        text = self.texts.get(original_node)
+        return updated_node if text is None else cst.parse_expression(text)
+
 
 def joined_multiples(op: str, values: list[Value]) -> frozenset[str]:
     """The `multiples` of an elementwise result."""
@@ -564,12 +603,16 @@ def joined_multiples(op: str, values: list[Value]) -> frozenset[str]:
     return frozenset()
 
 
+_FLOAT32 = ("gl.float32",)
+_FLOAT64 = ("gl.float64",)
+_FLOAT16 = ("gl.float16",)
+_PROMOTING = frozenset({"add", "sub", "mul", "div", "where", "maximum", "minimum", "max", "min", "fma"})
 # No scalar of a kernel is wider: a Python float that is passed to one is a float32.
-_WIDEST = frozenset({("gl.float32",), ("gl.float64",)})
+_WIDEST = frozenset({_FLOAT32, _FLOAT64})
 
 
 def joined_element(op: str, operands: list[Value]) -> tuple[str, ...]:
-    """The element type of an elementwise result, where the operands' types say it without promotion.
+    """The element type of an elementwise result, where the operands' types say it.
 
     A scalar of the run time takes part in that: 16-bit elements times a float32 argument are float32, and an index plus
     a pointer argument is a pointer. What the scalar is, the source does not say.
@@ -579,14 +622,32 @@ def joined_element(op: str, operands: list[Value]) -> tuple[str, ...]:
     if op == "where" and len(operands) > 1:
         operands = operands[1:]
     found = {value.element for value in operands if value.is_tensor}
-    if len(found) != 1:
+    if op == "div" or len(found) > 1:
+        return _promoted(op, found) if op in _PROMOTING else ()
+    if not found:
         return ()
     element = found.pop()
     if any(value.kind is Kind.SCALAR for value in operands) and element not in _WIDEST:
         return ()
-    if element and all(_is_integer(text) for text in element) and (op == "div" or _has_float(operands)):
-        return ("gl.float32",)
+    if element and all(_is_integer(text) for text in element) and _has_float(operands):
+        return _FLOAT32
     return element
+
+
+def _promoted(op: str, found: set[tuple[str, ...]]) -> tuple[str, ...]:
+    """The type that operands of several types become; source: `computation_type_impl` of `triton/language/semantic.py`.
+
+    A quotient is never narrower than float32. What is read through a pointer is taken not to be float64 there: a
+    kernel that is launched with one does not compile, because the layout of its dot is one of float32.
+    """
+    if _FLOAT64 in found:
+        return _FLOAT64
+    if op == "div" or _FLOAT32 in found:
+        return _FLOAT32
+    known = all(element and element[0].startswith("gl.") for element in found)
+    if known and _FLOAT16 in found:
+        return _FLOAT16
+    return _FLOAT32 if known and ("gl.bfloat16",) in found else ()
 
 
 def _is_integer(text: str) -> bool:

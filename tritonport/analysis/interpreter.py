@@ -348,6 +348,8 @@ class Interpreter(Expressions):
             merged[name] = self._phi(name, [first, second], node)
             value = merged[name].value
             value.choice = test is not None and value.op == "phi"
+            if test is not None and value.choice and not value.element:
+                value.element = self.chosen_element(test, first.value, second.value)
             if test is not None and value.kind is Kind.CONSTEXPR and value.dim is None:
                 value.dim = self.choice(test, first.value.dim, second.value.dim)
         return merged
@@ -381,6 +383,9 @@ class Interpreter(Expressions):
         if kinds == {Kind.TUPLE} and len({len(value.items) for value in values}) == 1:
             columns = zip(*(value.items for value in values), strict=True)
             return Value(Kind.TUPLE, items=tuple(self.merge_values(list(column), op) for column in columns))
+        if kinds <= {Kind.TUPLE, Kind.SCALAR} and Kind.TUPLE in kinds and all(map(_only_numbers, values)):
+            # How many items there are is known when the kernel is launched, as with a tuple argument.
+            return scalar()
         if len({id(value) for value in values}) == 1:
             return values[0]
         if kinds <= {Kind.SCALAR, Kind.CONSTEXPR, Kind.NONE} and Kind.SCALAR in kinds:
@@ -519,6 +524,12 @@ def _alike(left: Value, right: Value) -> bool:
         return left.shape == right.shape and same_memory and left.multiples == right.multiples
     same_number = left.factor == right.factor and left.known == right.known and left.multiples == right.multiples
     return left.pointers == right.pointers and same_number
+
+
+def _only_numbers(value: Value) -> bool:
+    """Whether a value is a scalar or a tuple of nothing but scalars and compile-time values."""
+    numbers = (Kind.SCALAR, Kind.CONSTEXPR, Kind.NONE)
+    return value.kind in numbers or (value.kind is Kind.TUPLE and all(map(_only_numbers, value.items)))
 
 
 def _merge_strides(tensors: Iterable[Value]) -> tuple[strides.Stride, ...]:

@@ -94,7 +94,8 @@ def _dot_layout(
     used.add("mma_layout")
     typed = [text for text in dot.element if text not in parameters]
     if typed:
-        element = typed[0].replace("gl.", f"{gl}.", 1) if typed[0].startswith("gl.") else typed[0]
+        chosen = typed[0][1:-1] if typed[0].startswith("(") else typed[0]
+        element = re.sub(r"\bgl\.", f"{gl}.", chosen)
     else:
         likely = [text for text in dot.element if text not in integers] or list(dot.element)
         element = f"{likely[0]}.dtype.element_ty"
