@@ -193,7 +193,7 @@ def compile_chosen(
         if time.monotonic() > end:
             break
         part = {path: by_file[path] for path in paths[start : start + _CHUNK]}
-        guesses = {path: {found.kernel: found for found in guess(_source(texts[path]))} for path in part}
+        guesses = {path: {found.kernel: found for found in guess(_source(texts[path]), path)} for path in part}
         for attempt in range(len(OTHER_POINTERS) + 1):
             wrong = [one for kernels in part.values() for one in kernels if _may_be_guessed_wrong(one)]
             for one in wrong if attempt else ():

@@ -1,6 +1,7 @@
 """Guessing what a kernel is launched with from its source text."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -258,3 +259,54 @@ def k(a_ptr):
     (kernel,) = find_kernels(text)
     assert (kernel.name, kernel.language, kernel.node.lineno) == ("k", "triton", 8)
     assert find_kernels(text, strings=False) == []
+
+
+def test_tuples_are_the_strides_of_a_contiguous_tensor() -> None:
+    found = only("""
+        @triton.jit
+        def copy(x, out, X_STRIDES, out_strides: tl.constexpr, MORE: tl.constexpr, shape, n, BLOCK: tl.constexpr):
+            cols = tl.arange(0, BLOCK)
+            value = tl.load(x + offset((tl.program_id(0), cols), X_STRIDES), mask=cols < n)
+            tl.static_assert(len(MORE) == 3)
+            tl.store(out + tl.program_id(0) * out_strides[0] + cols * out_strides[1], value, mask=cols < shape[0])
+
+        def launch(x, out):
+            out_strides = out.stride()
+            copy[(1,)](x, out, x.stride(), out_strides=out_strides, MORE=other(x), shape=(8, 9, n), n=8)
+    """)
+    assert found.constexprs == {
+        "X_STRIDES": (64, 1),
+        "out_strides": (64, 1),
+        "MORE": (64**3, 64**2, 64, 1),
+        "shape": (64**2, 64, 1),
+    }
+    assert found.signature == {"x": "*bf16", "out": "*bf16", "n": "i32"}
+
+
+def test_what_functions_of_other_files_do_with_a_parameter_counts(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "inner.py").write_text(
+        HEAD
+        + textwrap.dedent("""
+        @triton.jit
+        def start_of(starts, i):
+            return tl.load(starts + i).to(tl.int64)
+
+        @triton.jit
+        def bounds(starts, values, i, n):
+            return start_of(starts, i), tl.load(values + i, mask=i < n)
+        """)
+    )
+    (tmp_path / "outer.py").write_text("from .inner import bounds\n")
+    text = HEAD + textwrap.dedent("""
+        from .outer import bounds as between
+
+        @triton.jit
+        def kernel(starts, values, out, n):
+            start, value = between(starts, values, tl.program_id(0), n)
+            tl.store(out + tl.program_id(0), value + start)
+    """)
+    (found,) = guess(text, str(tmp_path / "kernel.py"))
+    assert found.signature == {"starts": "*bf16", "values": "*bf16", "out": "*bf16", "n": "i32"}
+    (alone,) = guess(text)
+    assert alone.signature["values"] == "fp32"

@@ -53,7 +53,7 @@ def recover_layouts(
         path=path,
         target=options.target,
         case=found,
-        guesses=tuple(guess(text)) if guess_signature else (),
+        guesses=tuple(guess(text, path)) if guess_signature else (),
         kernels=frozenset(claims),
         timeout=timeout,
         claims=claims,

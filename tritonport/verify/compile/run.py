@@ -248,7 +248,7 @@ def _plan_file(file: Path, path: str, request: CompileRequest, requests: list[Si
         if case is None and not request.guess_signature:
             message = "not compiled: no case beside the file says with which arguments (or use --guess-signature)"
             raise InputError(Diagnostic(codes.NOT_RUN, message, path, 1, 1))
-        guesses = tuple(guess(original_text)) if request.guess_signature else ()
+        guesses = tuple(guess(original_text, str(original))) if request.guess_signature else ()
         ported = any(kernel.language == "gluon" for kernel in plan.kernels)
         for target in request.targets:
             port = text if request.against else (None if ported else _convert(plan, text, target, request))

@@ -11,8 +11,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
+from tritonport.report import InputError
+from tritonport.source.module import SourceModule
+from tritonport.source.project import shared_project
 from tritonport.verify.compile.kernels import KernelSource, dotted, find_kernels
 from tritonport.verify.compile.spec import SpecError, unwrap
 
@@ -216,6 +220,57 @@ def _launch(kernel: KernelSource, module: ast.AST) -> tuple[dict[str, Any], int 
     return {name: value for name, value in values.items() if name in names}, warps if isinstance(warps, int) else None
 
 
+_TUPLE_METHODS = frozenset({"stride", "size"})
+_SIDE_OF_TUPLES = 64
+_USUAL_RANK = 4
+
+
+def _given(kernel: KernelSource, name: str) -> ast.expr | None:
+    """What the file's first launch passes for a parameter, through a name that is bound once; None: nothing."""
+    if not kernel.launches:
+        return None
+    call, scope = kernel.launches[0]
+    names = [parameter.arg for parameter in kernel.parameters]
+    pairs = [*zip(names, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
+    value = next((value for known, value in pairs if known == name), None)
+    if isinstance(value, ast.Name):
+        values = [
+            statement.value
+            for statement in ast.walk(scope)
+            if isinstance(statement, ast.Assign) and any(_is_name(target, value.id) for target in statement.targets)
+        ]
+        return values[0] if len(values) == 1 else None
+    return value
+
+
+def _gives_a_tuple(node: ast.expr | None) -> bool:
+    """`x.stride()`, `x.size()`, `x.shape` or a tuple that is spelled out."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not (node.args or node.keywords):
+        return node.func.attr in _TUPLE_METHODS
+    return isinstance(node, ast.Tuple) or (isinstance(node, ast.Attribute) and node.attr == "shape")
+
+
+def _tuple_of(kernel: KernelSource, name: str) -> tuple[int, ...] | None:
+    """The strides of a tensor that has as many dimensions as the kernel takes for a tuple parameter; None: no tuple.
+
+    A tuple is what the launch gives one for, what the kernel takes the length of, and what it hands to a function
+    beside a tuple: their lengths are one, as those of indices and strides are.
+    """
+    node = _given(kernel, name)
+    found = _gives_a_tuple(node)
+    lengths = [len(node.elts)] if isinstance(node, ast.Tuple) else []
+    for inner in ast.walk(kernel.node):
+        if isinstance(inner, ast.Call) and any(_is_name(argument, name) for argument in inner.args):
+            beside = [len(argument.elts) for argument in inner.args if isinstance(argument, ast.Tuple)]
+            lengths += beside
+            found = found or bool(beside) or dotted(inner.func) == "len"
+        elif isinstance(inner, ast.Subscript) and _is_name(inner.value, name) and isinstance(inner.slice, ast.Constant):
+            lengths += [inner.slice.value + 1] if isinstance(inner.slice.value, int) else []
+    if not found:
+        return None
+    return tuple(_SIDE_OF_TUPLES**power for power in reversed(range(max(lengths, default=_USUAL_RANK))))
+
+
 def _is_constexpr(parameter: ast.arg) -> bool:
     return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
 
@@ -326,7 +381,11 @@ def _guess(kernel: KernelSource, module: ast.AST, functions: Mapping[str, ast.Fu
         name = parameter.arg
         if name in methods and name not in uses.pointers:
             problem = problem or f"{name!r} is a tensor descriptor: only a case knows its block shape"
-        if _is_constexpr(parameter):
+        strides = _tuple_of(kernel, name) if name not in values else None
+        if strides is not None:
+            # The compile takes tuples of compile-time values alone.
+            constexprs[name] = strides
+        elif _is_constexpr(parameter):
             if name in values:
                 constexprs[name] = values[name]
             else:
@@ -341,8 +400,40 @@ def _guess(kernel: KernelSource, module: ast.AST, functions: Mapping[str, ast.Fu
     return Guess(kernel.qualname, kernel.node.lineno, kernel.language, signature, constexprs, fallbacks, warps, problem)
 
 
-def guess(text: str) -> list[Guess]:
+def _imported_functions(module: ast.AST, text: str, path: str) -> dict[str, ast.FunctionDef]:
+    """The jitted functions of other files that kernels call, by the name they are called by, each with its file's own.
+
+    path: where the text lies, from which imports lead.
+    """
+    called = {dotted(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)} - {""}
+    try:
+        source = SourceModule(text, path, shared_project())
+    except InputError:
+        return {}
+    found: dict[str, ast.FunctionDef] = {}
+    for name in sorted(called):
+        if not source.binds(name.partition(".")[0]):
+            continue
+        kernels = [meaning.kernel for meaning in source.lookup(name) if meaning.kernel is not None]
+        for kernel in kernels:
+            if kernel.module is not source:
+                functions = _functions_in(kernel.module.text)
+                found |= {other: node for other, node in functions.items() if other not in found}
+                if kernel.name in functions:
+                    found[name] = functions[kernel.name]
+    return found
+
+
+@lru_cache(maxsize=64)
+def _functions_in(text: str) -> dict[str, ast.FunctionDef]:
+    """The jitted functions of a text by name."""
+    return {kernel.name: kernel.node for kernel in find_kernels(text, strings=False)}
+
+
+def guess(text: str, path: str | None = None) -> list[Guess]:
     """One guess per kernel of a source text, helpers that only other kernels call left out.
+
+    path: where the text lies; what kernels do with a parameter in functions of other files is read there.
 
     - A parameter annotated constexpr takes the value the file's first launch gives it as a literal; otherwise the
       autotune configuration, heuristic or default of the live kernel; otherwise what its name suggests.
@@ -353,10 +444,14 @@ def guess(text: str) -> list[Guess]:
       count and is not named like a number of things (``n_rows``, ``seed``).
     - Pointers and integers are divisible by 16; an argument the launch gives as 1, None or ``x.stride(-1)`` is a
       constant.
+    - A tuple (``x.stride()`` in the launch, ``len(strides)`` in the kernel) is the strides of a contiguous tensor, as a
+      constant.
     """
     module = ast.parse(text)
     kernels = find_kernels(text, strings=False)
     functions = {kernel.name: kernel.node for kernel in kernels}
+    if path is not None and kernels:
+        functions = {**_imported_functions(module, text, path), **functions}
     return [_guess(kernel, module, functions) for kernel in kernels if kernel.is_entry]
 
 
