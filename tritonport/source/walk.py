@@ -55,7 +55,16 @@ class _Fields(dict[type, tuple[str, ...]]):
         return self[kind]
 
 
+class _FieldsBackwards(dict[type, tuple[str, ...]]):
+    """The same fields, the last one first."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        self[kind] = _FIELDS[kind][::-1]
+        return self[kind]
+
+
 _FIELDS = _Fields()
+_FIELDS_BACKWARDS = _FieldsBackwards()
 
 
 class _NodeTypes(dict[type, bool]):
@@ -90,12 +99,12 @@ def replaced(node: cst.CSTNode, swaps: Mapping[cst.CSTNode, cst.CSTNode]) -> Any
     changes: dict[str, Any] = {}
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        if _IS_NODE[type(value)]:
             changed = replaced(value, swaps)
             if changed is not value:
                 changes[name] = changed
         elif isinstance(value, (list, tuple)):
-            items = [replaced(item, swaps) if isinstance(item, cst.CSTNode) else item for item in value]
+            items = [replaced(item, swaps) if _IS_NODE[type(item)] else item for item in value]
             if any(new is not old for new, old in zip(items, value, strict=True)):
                 changes[name] = items
     return node.with_changes(**changes) if changes else node
@@ -107,4 +116,12 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while stack:
         item = stack.pop()
         yield item
-        stack.extend(reversed(children(item)))
+        # As `children`, backwards and without a list for each node: this is a quarter of what a stage does.
+        for name in _FIELDS_BACKWARDS[type(item)]:
+            value = getattr(item, name)
+            if _IS_NODE[type(value)]:
+                stack.append(value)
+            elif isinstance(value, (list, tuple)):
+                for below in reversed(value):
+                    if _IS_NODE[type(below)]:
+                        stack.append(below)

@@ -34,6 +34,9 @@ class _Splice(cst.CSTTransformer):
         super().__init__()
         self.swaps = swaps
 
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False  # it may be swapped itself; no statement is in one
+
     def on_leave(self, original_node, updated_node):  # type: ignore[no-untyped-def]
         """The statements of a node that is swapped, else the node."""
         lines = self.swaps.get(original_node)

@@ -79,19 +79,21 @@ def _wrapped(statement: cst.BaseStatement) -> cst.IndentedBlock:
 
 def names_of(node: cst.CSTNode) -> set[str]:
     """The names that an expression reads."""
-    skipped = {id(item.attr) for item in walk(node) if isinstance(item, cst.Attribute)}
-    skipped |= {id(item.keyword) for item in walk(node) if isinstance(item, cst.Arg) and item.keyword is not None}
-    return {item.value for item in walk(node) if isinstance(item, cst.Name) and id(item) not in skipped}
+    return _read_in(list(walk(node)), set())
+
+
+def _read_in(nodes: list[cst.CSTNode], skipped: set[int]) -> set[str]:
+    """The names among nodes, other than the skipped ones, attributes and keywords."""
+    skipped |= {id(item.attr) for item in nodes if type(item) is cst.Attribute}
+    skipped |= {id(item.keyword) for item in nodes if type(item) is cst.Arg and item.keyword is not None}
+    return {item.value for item in nodes if type(item) is cst.Name and id(item) not in skipped}
 
 
 def read_names(statement: cst.CSTNode) -> set[str]:
     """The names that a statement reads; its plain targets are none."""
-    targets = {id(node.target) for node in walk(statement) if isinstance(node, cst.AssignTarget)}
-    targets |= {id(node.target) for node in walk(statement) if isinstance(node, cst.AnnAssign)}
-    skipped = {id(item) for node in walk(statement) if id(node) in targets for item in walk(node)}
-    skipped |= {id(item.attr) for item in walk(statement) if isinstance(item, cst.Attribute)}
-    skipped |= {id(item.keyword) for item in walk(statement) if isinstance(item, cst.Arg) and item.keyword is not None}
-    return {item.value for item in walk(statement) if isinstance(item, cst.Name) and id(item) not in skipped}
+    nodes = list(walk(statement))
+    targets = [node.target for node in nodes if type(node) is cst.AssignTarget or type(node) is cst.AnnAssign]
+    return _read_in(nodes, {id(item) for target in targets for item in walk(target)})
 
 
 def _closure(

@@ -236,6 +236,9 @@ class _Swap(cst.CSTTransformer):
         super().__init__()
         self.changed = changed
 
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False  # no function is in one
+
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         found = self.changed.get(original_node, updated_node)
         assert isinstance(found, cst.FunctionDef)

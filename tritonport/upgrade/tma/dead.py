@@ -19,12 +19,12 @@ def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.Func
     """
     while True:
         read = _read(node)
-        found = node.visit(_Dropper(read, functions))
+        dropper = _Dropper(read, functions)
+        found = node.visit(dropper)
         assert isinstance(found, cst.FunctionDef)
-        if found.deep_equals(node):
+        if not dropper.changed:
             break
         node = found
-    read = _read(node)
     params = [one for one in node.params.params if one.name.value in read]
     return node.with_changes(params=node.params.with_changes(params=params))
 
@@ -57,6 +57,10 @@ class _Dropper(cst.CSTTransformer):
         super().__init__()
         self.read = read
         self.functions = functions
+        self.changed = False
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False  # it is dropped whole, or stays as it is
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
@@ -73,6 +77,9 @@ class _Dropper(cst.CSTTransformer):
                 statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False), *leading])
             spaced = False
             kept.append(statement)
+        if len(kept) == len(updated_node.body):
+            return updated_node
+        self.changed = True
         return updated_node.with_changes(body=kept)
 
     def _is_unread(self, statement: cst.BaseStatement) -> bool:
@@ -99,6 +106,14 @@ class _Dropper(cst.CSTTransformer):
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
+        found = self._settled(original_node, updated_node)
+        self.changed |= found is not updated_node
+        return found
+
+    def _settled(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
+        """An `if` without the branches that are empty, or that are the same."""
         orelse = updated_node.orelse
         pure = self._pure(original_node.test)
         if isinstance(orelse, cst.Else) and pure and _code(orelse.body) == _code(updated_node.body):
