@@ -63,7 +63,15 @@ def test_the_default_of_the_environment(default: str, tmp_path: Path, monkeypatc
         module = module_of(convert(SOURCE, VERSION, target=target).text, tmp_path, "default_port")
         original = compiled(precision_kernels, "unspecified", "fp32", target)
         assert compiled(module, "unspecified", "fp32", target).mma == original.mma
-        assert compiled(module, "precise", "fp32", target, PRECISION="ieee").mma == {}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_precision_of_the_kernel_s_own_goes_before_the_environment(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "tf32x3")
+    module = module_of(convert(SOURCE, VERSION, target=target).text, tmp_path, "default_port")
+    assert compiled(module, "precise", "fp32", target, PRECISION="ieee").mma == {}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -77,6 +77,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
 @click.option(
     "--seeds", metavar="0,1,2", callback=seeds_of, help="Seeds for the inputs.  [default: the case's, else 0,1,2]"
 )
+@click.option("--no-sizes", is_flag=True, help="Leave out the sizes at the edges of blocks: a case's SIZES.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
@@ -104,6 +105,7 @@ def parity_check_command(
     case: str | None,
     port: str | None,
     seeds: tuple[int, ...] | None,
+    no_sizes: bool,
     timeout: float | None,
     save_dir: str | None,
     replay: str | None,
@@ -134,8 +136,9 @@ def parity_check_command(
 
     config = config_for(paths)
     command = command_after_dashes(ctx)
-    if command and (case or replay or save_dir or seeds):
-        raise click.UsageError("--case, --seeds, --save-case and --replay are for cases, not for a command after --")
+    if command and (case or replay or save_dir or seeds or no_sizes):
+        wrong = "--case, --seeds, --no-sizes, --save-case and --replay"
+        raise click.UsageError(f"{wrong} are for cases, not for a command after --")
     if port and stages:
         raise click.UsageError("--stage is for ports that are written here, not for that of --port")
     stages = tuple(dict.fromkeys(stages)) or ("literal",)
@@ -172,6 +175,7 @@ def parity_check_command(
         save_dir=save_dir,
         replay=replay,
         jobs=(config.jobs or 1 if jobs is None else jobs) or os.cpu_count() or 1,
+        boundaries=not no_sizes,
     )
     results = check_files(files, options, progress)
     _summarise(results, summary_file)

@@ -124,7 +124,7 @@ class _Comparison:
 
     def _at_boundaries(self, first: Variation) -> list[RunResult]:
         """The sizes at the edges of the blocks that the first inputs are cut into, while half of the time is left."""
-        if self.saved is not None or not self.original.case.sizes:
+        if self.saved is not None or not self.request.boundaries or not self.original.case.sizes:
             return []
         try:
             sizes = read_sizes(self.original.case.sizes)

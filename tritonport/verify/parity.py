@@ -37,6 +37,7 @@ class ParityOptions:
         save_dir: where the inputs of failures are saved.
         replay: a saved failure to run again.
         jobs: files at work at once.
+        boundaries: run the sizes of a case at the edges of their blocks too.
     """
 
     tiers: tuple[str, ...] = DEFAULT_TIERS
@@ -51,6 +52,7 @@ class ParityOptions:
     save_dir: str | None = None
     replay: str | None = None
     jobs: int = 1
+    boundaries: bool = True
 
 
 def takes_part(file: Path) -> bool:
@@ -108,6 +110,7 @@ def check_file(
                 options.replay,
                 options.timeout or DEFAULT_TIMEOUTS[tier],
                 stage,
+                options.boundaries,
             )
             result = run_request(request, lambda phase, tier=tier: on_progress(file, f"{tier} {phase}"))  # type: ignore[misc]
         results.append(result)

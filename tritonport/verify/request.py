@@ -24,6 +24,7 @@ class Request:
         save_dir: where the inputs of a failure are saved; None does not save.
         replay: a saved failure, whose inputs are run in place of the case's.
         timeout: seconds for the tier.
+        boundaries: run the sizes of the case at the edges of their blocks too.
     """
 
     tier: str
@@ -37,6 +38,7 @@ class Request:
     replay: str | None = None
     timeout: float = 60.0
     stage: str = "literal"
+    boundaries: bool = True
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,8 @@ def test_a_fault_that_only_a_boundary_shows(tmp_path):
     assert result.verdict is Verdict.FAIL
     assert result.findings[0].message.endswith("also with seed 0 n=127, seed 0 n=129")
     assert "(seed 0 n=1)" in result.findings[0].message
+    asked_for_less = check(tmp_path / "less", SIZED, edited(PORT, lost), boundaries=False)
+    assert asked_for_less.verdict is Verdict.PASS and not any(sizes_of(asked_for_less))
 
 
 def test_a_failure_at_a_boundary_replays(tmp_path):

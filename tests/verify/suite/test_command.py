@@ -7,8 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 from tests.verify.parity.sources import ORIGINAL, PORT, edited
+from tritonport.cli import cli
 
 TESTS = """
 import pytest
@@ -127,12 +129,17 @@ def test_what_cannot_be_compared(project: Path) -> None:
     done = check(project, "--", "pytest", "-q", "tests", "-k", "copies")
     assert done.returncode == 3
     assert "no test launches a Gluon kernel of the file" in done.stdout
-    done = check(project, "--", "no-such-command-here")
-    assert done.returncode == 2
-    assert "TP002 cannot run no-such-command-here" in done.stderr
-    done = check(project, "--")
-    assert done.returncode == 2
-    assert "must be followed by a command" in done.stderr
+
+
+def test_what_is_no_command(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    for after, words in (
+        (["--", "no-such-command-here"], "TP002 cannot run no-such-command-here"),
+        (["--"], "must be followed by a command"),
+        (["--stage", "async-copy", "--port", "wrong.py", "--", "pytest", "tests"], "not for that of --port"),
+    ):
+        done = CliRunner().invoke(cli, ["parity-check", "kernels/ops/scale.py", "--tiers", "T2", *after])
+        assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
 
 
 STAGED = """
@@ -174,5 +181,3 @@ def test_a_stage_that_changes_nothing_says_so(project: Path) -> None:
     done = check(project, "--stage", "async-copy", "-v", "--", "pytest", "-q", "tests", "-k", "300")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the stage async-copy changes nothing here: the port is the literal one" in done.stdout
-    done = check(project, "--stage", "async-copy", "--port", "wrong.py", "--", "pytest", "tests")
-    assert done.returncode == 2 and "not for that of --port" in done.stderr
