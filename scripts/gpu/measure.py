@@ -251,7 +251,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: small inputs, in the emulator")
     parser.add_argument("--only", default="speed,fixtures,liger", help="steps, separated by commas")
     parser.add_argument("--quick", action="store_true", help="a few checks, in less than a minute")
-    parser.add_argument("--budget", type=float, default=510, help="seconds for the whole run")
+    parser.add_argument("--budget", type=float, help="seconds for the whole run [default: 510, quick 100]")
     parser.add_argument("--speed-budget", type=float, default=240, help="seconds for the step speed")
     parser.add_argument("--limit", type=float, default=150, help="seconds for one kernel file")
     parser.add_argument("--jobs", type=int, help="kernel files at once")
@@ -269,8 +269,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         parser.error(f"{options.liger} holds no package liger_kernel")
     if options.jobs is None:
         options.jobs = max(1, min(12, (os.cpu_count() or 1) - 2))
+    options.budget = options.budget or (100 if options.quick else 510)
     if options.quick:
-        options.budget = min(options.budget, 100)
         options.rounds, options.iterations = min(options.rounds, 3), min(options.iterations, 12)
     options.out = Path(options.out)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -124,8 +124,8 @@ class TestSpeed:
 def test_the_whole_script_in_the_emulator(tmp_path: Path) -> None:
     pytest.importorskip("triton")
     command = [sys.executable, str(SCRIPTS / "measure.py"), "--device", "cpu", "--quick", "--out", str(tmp_path)]
-    command += ["--rounds", "2", "--iterations", "1", "--jobs", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    command += ["--rounds", "2", "--iterations", "1", "--jobs", "1", "--budget", "400"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=450, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {file.name for file in tmp_path.iterdir()} == {"results.json", "h200-literal.md", "log.txt"}
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))

@@ -55,7 +55,7 @@ def triton_option(command: Command) -> Command:
 def stage_option(required: bool, stages: Sequence[str] = UPGRADES) -> Callable[[Command], Command]:
     """`--stage async-copy`; None where the user gives none."""
     return click.option(
-        "--stage", type=click.Choice(stages), required=required, help=f"The stage: {', '.join(stages)}."
+        "--stage", type=click.Choice(stages), required=required, help="How far to go, or what to show the accesses for."
     )
 
 

@@ -69,7 +69,9 @@ def _value(text: str) -> Any:
 @click.option("--plot", metavar="FILE.png", type=click.Path(dir_okay=False), help="Write a picture too.")
 @click.option("--rounds", type=click.IntRange(min=2), default=7, show_default=True, help="Medians of each stage.")
 @click.option("--iterations", type=click.IntRange(min=1), default=36, show_default=True, help="Samples in a round.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="For a file.  [600]")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="For a file.  [default: 600]"
+)
 @click.option("--output-format", type=click.Choice(["full", "json"]), default="full", show_default=True)
 @click.option("--report", "report_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it as JSON too.")
 @click.option("-q", "--quiet", is_flag=True, help="No line of progress.")

@@ -12,11 +12,40 @@ from tritonport.report import FINDINGS, NOT_RUN
 
 @click.command("capture", cls=AfterDashes)
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(dir_okay=False))
-@click.option("-o", "--output", metavar="DIR", default="cases", show_default=True, type=click.Path(file_okay=False))
-@click.option("--small", metavar="BYTES", default=1 << 16, show_default=True, type=click.IntRange(min=0))
-@click.option("--limit", metavar="N", default=50, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    default="cases",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where the cases are written.",
+)
+@click.option(
+    "--small",
+    metavar="BYTES",
+    default=1 << 16,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Keep tensors up to this size whole.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    default=50,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Launches to keep of each kernel.",
+)
 @click.option("--emulate", "target", metavar="TARGET", type=TARGET, help="Run the kernels on the CPU, as on sm_90.")
-@click.option("--timeout", metavar="SECONDS", default=3600.0, show_default=True, type=click.FloatRange(min=0))
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    default=3600.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="For the command.",
+)
 @click.pass_context
 def capture_command(
     ctx: click.Context, files: tuple[str, ...], output: str, small: int, limit: int, target: str | None, timeout: float

@@ -41,7 +41,14 @@ from tritonport.report import NOT_RUN
 )
 @click.option("--against-triton", is_flag=True, help="Print where the analysis and Triton's own compiler disagree.")
 @click.option("--as-launched", is_flag=True, help="With the pipelining the source asks for.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=1), default=120.0, show_default=True)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=120.0,
+    show_default=True,
+    help="For each kernel.",
+)
 @click.option(
     "--triton-cache",
     metavar="DIR",
@@ -50,8 +57,20 @@ from tritonport.report import NOT_RUN
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=0), help="Files at once; 0: one per core.  [default: 1]")
 @click.option("-q", "--quiet", is_flag=True, help="No summary on standard error.")
-@click.option("--output-format", type=click.Choice(["full", "concise", "json"]), default="full", show_default=True)
-@click.option("--report", "report_file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "concise", "json"]),
+    default="full",
+    show_default=True,
+    help="How the results are written.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write them as JSON too.",
+)
 @click.option(
     "--table", metavar="FILE", type=click.Path(allow_dash=True), help="Write one Markdown table; - prints it."
 )

@@ -56,6 +56,9 @@ def convert_command(
     The result of one file goes to standard output, or where -o, --out-dir or -w say; everything else goes to standard
     error. A directory stands for the .py files in it, and - for standard input. A kernel that cannot be converted stays
     as it was, with the reason; it never stops the others.
+
+    Exit codes: 0 all were converted; 1 a kernel was left, or --check would change something; 2 the input cannot be
+    used.
     """
     destination = checked_destination(paths, output, out_dir, write, diff, check, follow)
     config = options.config_for(paths, flags.stdin_filename)
