@@ -45,6 +45,24 @@ def store(ptr, value, M: tl.constexpr, N: tl.constexpr):
     tl.store(ptr + index(M, N), value)
 """,
     ),
+    "a helper that needs a layout for one of its calls": (
+        "x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i = tl.arange(0, BM)
+x = butterfly(butterfly(tl.load(x_ptr + i), BM, 2), BM, 1)
+tl.store(out_ptr + i, x)
+""",
+        """
+@triton.jit
+def butterfly(x, N: tl.constexpr, STRIDE: tl.constexpr):
+    if STRIDE == 1:
+        a, b = tl.split(tl.reshape(x, (N // 2, 2)))
+        return tl.reshape(tl.join(a + b, a - b), (N,))
+    else:
+        a, b = tl.split(tl.permute(tl.reshape(x, (N // (2 * STRIDE), 2, STRIDE)), (0, 2, 1)))
+        return tl.reshape(tl.permute(tl.join(a + b, a - b), (0, 2, 1)), (N,))
+""",
+    ),
     "a helper with a pointer that may be None": (
         "x_ptr, none_ptr, out_ptr, n, BLOCK: tl.constexpr",
         """

@@ -192,12 +192,18 @@ class FunctionWriter(AccumulatorWriter):
         keyword_only = [self._parameter(param) for param in parameters.kwonly_params]
         for _, _, name in self.again:
             changed.append(cst.Param(cst.Name(name), default=None if not has_default(changed) else cst.Name("None")))
-        for name, _ in self.slots:
+        for name, terms in self.slots:
             annotation = cst.Annotation(cst.parse_expression(f"{self.module.gl}.constexpr"))
-            changed.append(
-                cst.Param(cst.Name(name), annotation, default=None if not has_default(changed) else cst.Name("None"))
-            )
+            default = cst.Name("None") if has_default(changed) or self._left_out(terms) else None
+            changed.append(cst.Param(cst.Name(name), annotation, default=default))
         return parameters.with_changes(params=with_commas(changed, parameters.params), kwonly_params=keyword_only)
+
+    def _left_out(self, terms: list[Term | None]) -> bool:
+        """Whether a call does not pass a layout: a compile-time argument of it takes a branch that has no use for it."""
+        passed: dict[cst.Call | None, bool] = {}
+        for frame, term in zip(self.frames, terms, strict=True):
+            passed[frame.call] = passed.get(frame.call, False) or term is not None
+        return not all(passed.values())
 
     def _parameter(self, param: cst.Param) -> cst.Param:
         changes: dict[str, object] = {}

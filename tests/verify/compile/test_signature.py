@@ -219,6 +219,34 @@ def test_what_atomics_compare_is_fp32() -> None:
     assert found.signature == {"top": "*fp32", "x": "*bf16"}
 
 
+def test_a_name_for_several_pointers_makes_each_of_them_one() -> None:
+    found = only("""
+        @triton.jit
+        def kernel(v, v_new, offsets, n, BLOCK: tl.constexpr):
+            v_new += tl.program_id(0) * n
+            i = tl.arange(0, BLOCK)
+            p = v + i
+            value = tl.load(p)
+            p = v_new + i
+            tl.store(p, value + tl.load(offsets))
+    """)
+    assert found.signature == {"v": "*bf16", "v_new": "*bf16", "offsets": "*i32", "n": "i32"}
+
+
+def test_a_tuple_that_a_helper_takes_apart() -> None:
+    found = only("""
+        @triton.jit
+        def inner(x, i, j, strides):
+            return tl.load(x + offset((i, i, j), strides))
+
+        @triton.jit
+        def kernel(x, out, STRIDES, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(out + i, inner(x, 0, i, STRIDES))
+    """)
+    assert found.constexprs == {"STRIDES": (64**2, 64, 1)}
+
+
 def test_a_function_that_gives_something_back_is_no_kernel() -> None:
     source = HEAD + textwrap.dedent("""
         @triton.jit

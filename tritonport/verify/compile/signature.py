@@ -33,7 +33,7 @@ _POINTER_TYPES = (
     (re.compile(r"lock|semaphore|count", re.I), "*i32"),
     (re.compile(r"mask|is_", re.I), "*i1"),
     (re.compile(r"label|target|token|_ids?(_|$)", re.I), "*i64"),
-    (re.compile(r"idx|index|indices|offsets?_ptr|seqlens|lengths|table", re.I), "*i32"),
+    (re.compile(r"idx|index|indices|offsets?(_ptr|$)|seqlens|lengths|table", re.I), "*i32"),
     (re.compile(r"lse|mean|rstd|loss|logsumexp|delta", re.I), "*fp32"),
 )
 DTYPE_OF_ACCUMULATORS = "float32"
@@ -74,24 +74,38 @@ def _method(call: ast.Call) -> str:
     return dotted(call.func).rpartition(".")[2] if not isinstance(call.func, ast.Attribute) else call.func.attr
 
 
-def _base(
-    node: ast.expr, assigned: Mapping[str, list[ast.expr]], parameters: frozenset[str], depth: int = 8
-) -> str | None:
+def _base(node: ast.expr, assigned: Mapping[str, list[ast.expr]], parameters: frozenset[str]) -> str | None:
     """The parameter at the root of a pointer expression: leftmost in sums, followed through assignments."""
+    return next(_bases(node, assigned, parameters), None)
+
+
+def _bases(
+    node: ast.expr,
+    assigned: Mapping[str, list[ast.expr]],
+    parameters: frozenset[str],
+    seen: frozenset[str] = frozenset(),
+) -> Iterator[str]:
+    """The parameters that can be at the root of a pointer expression: of a name, under each of its assignments."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        return _base(node.left, assigned, parameters, depth) or _base(node.right, assigned, parameters, depth)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
-        return _base(node.func.value, assigned, parameters, depth)
-    if isinstance(node, ast.Call) and _method(node) in ("multiple_of", "max_contiguous", "broadcast_to", "cast"):
-        return _base(node.args[0], assigned, parameters, depth) if node.args else None
-    if isinstance(node, ast.IfExp):
-        return _base(node.body, assigned, parameters, depth) or _base(node.orelse, assigned, parameters, depth)
-    if not isinstance(node, ast.Name) or depth == 0:
-        return None
-    for value in assigned.get(node.id, ()):
-        if found := _base(value, assigned, parameters, depth - 1):
-            return found
-    return node.id if node.id in parameters else None
+        left = list(_bases(node.left, assigned, parameters, seen))
+        yield from left or _bases(node.right, assigned, parameters, seen)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+        yield from _bases(node.func.value, assigned, parameters, seen)
+    elif isinstance(node, ast.Call) and _method(node) in ("multiple_of", "max_contiguous", "broadcast_to", "cast"):
+        if node.args:
+            yield from _bases(node.args[0], assigned, parameters, seen)
+    elif isinstance(node, ast.IfExp):
+        yield from _bases(node.body, assigned, parameters, seen)
+        yield from _bases(node.orelse, assigned, parameters, seen)
+    elif isinstance(node, ast.Name) and node.id not in seen:
+        found = [
+            base
+            for value in assigned.get(node.id, ())
+            for base in _bases(value, assigned, parameters, seen | {node.id})
+        ]
+        yield from dict.fromkeys(found)
+        if not found and node.id in parameters:
+            yield node.id
 
 
 def _assignments(kernel: ast.FunctionDef) -> dict[str, list[ast.expr]]:
@@ -146,8 +160,9 @@ def _uses(kernel: ast.FunctionDef, parameters: frozenset[str], functions: Mappin
             pointer = call.args[0] if call.args else arguments.get("pointer")
             if pointer is None:
                 continue
+            for other in _bases(pointer, assigned, parameters):
+                pointers.setdefault(other, None)
             if base := _base(pointer, assigned, parameters):
-                pointers.setdefault(base, None)
                 loads[id(call)] = base
                 if method in _LOCK:
                     pointers[base] = "*i32"
@@ -250,25 +265,42 @@ def _gives_a_tuple(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Tuple) or (isinstance(node, ast.Attribute) and node.attr == "shape")
 
 
-def _tuple_of(kernel: KernelSource, name: str) -> tuple[int, ...] | None:
+def _tuple_of(kernel: KernelSource, name: str, functions: Mapping[str, ast.FunctionDef]) -> tuple[int, ...] | None:
     """The strides of a tensor that has as many dimensions as the kernel takes for a tuple parameter; None: no tuple.
 
     A tuple is what the launch gives one for, what the kernel takes the length of, and what it hands to a function
     beside a tuple: their lengths are one, as those of indices and strides are.
     """
     node = _given(kernel, name)
-    found = _gives_a_tuple(node)
     lengths = [len(node.elts)] if isinstance(node, ast.Tuple) else []
-    for inner in ast.walk(kernel.node):
-        if isinstance(inner, ast.Call) and any(_is_name(argument, name) for argument in inner.args):
-            beside = [len(argument.elts) for argument in inner.args if isinstance(argument, ast.Tuple)]
-            lengths += beside
-            found = found or bool(beside) or dotted(inner.func) == "len"
-        elif isinstance(inner, ast.Subscript) and _is_name(inner.value, name) and isinstance(inner.slice, ast.Constant):
-            lengths += [inner.slice.value + 1] if isinstance(inner.slice.value, int) else []
-    if not found:
+    found, used = _lengths_in(kernel.node, name, functions)
+    if not (found or _gives_a_tuple(node)):
         return None
-    return tuple(_SIDE_OF_TUPLES**power for power in reversed(range(max(lengths, default=_USUAL_RANK))))
+    return tuple(_SIDE_OF_TUPLES**power for power in reversed(range(max([*lengths, *used], default=_USUAL_RANK))))
+
+
+def _lengths_in(
+    function: ast.FunctionDef, name: str, functions: Mapping[str, ast.FunctionDef]
+) -> tuple[bool, list[int]]:
+    """(whether a function uses a parameter as a tuple, the lengths that its uses need), in what it calls too."""
+    found, lengths = False, []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and _is_name(node.value, name) and isinstance(node.slice, ast.Constant):
+            lengths += [node.slice.value + 1] if isinstance(node.slice.value, int) else []
+        if not isinstance(node, ast.Call) or not any(_is_name(argument, name) for argument in node.args):
+            continue
+        beside = [len(argument.elts) for argument in node.args if isinstance(argument, ast.Tuple)]
+        lengths += beside
+        found = found or bool(beside) or dotted(node.func) == "len"
+        helper = functions.get(dotted(node.func))
+        if helper is not None and helper is not function:
+            others = {other: one for other, one in functions.items() if one is not helper}
+            inner = [one.arg for one in (*helper.args.posonlyargs, *helper.args.args)]
+            for parameter, argument in zip(inner, node.args, strict=False):
+                if _is_name(argument, name):
+                    nested, more = _lengths_in(helper, parameter, others)
+                    found, lengths = found or nested, lengths + more
+    return found, lengths
 
 
 def _is_constexpr(parameter: ast.arg) -> bool:
@@ -381,7 +413,7 @@ def _guess(kernel: KernelSource, module: ast.AST, functions: Mapping[str, ast.Fu
         name = parameter.arg
         if name in methods and name not in uses.pointers:
             problem = problem or f"{name!r} is a tensor descriptor: only a case knows its block shape"
-        strides = _tuple_of(kernel, name) if name not in values else None
+        strides = _tuple_of(kernel, name, functions) if name not in values else None
         if strides is not None:
             # The compile takes tuples of compile-time values alone.
             constexprs[name] = strides
