@@ -39,7 +39,7 @@ TARGET = "sm_90"
 BAR = 0.95
 SAME_CODE = "same PTX as the port in every specification"
 UNUSED = "no result depends on what masked lanes hold: NaN (integers: 77) in them changes no bit of any result"
-_SPECIALISED = {"stride", "offset", "mask", "branch", "loop"}
+_SPECIALISED = {"stride", "offset", "mask", "branch", "loop", "extent", "descriptor stride"}
 """Kinds that the same PTX says nothing about: the specifications may all have a stride of one."""
 _EQUIVALENT = ROOT / "scripts" / "mutation" / "equivalent.json"
 _LIBRARY = {path.stem for path in (ROOT / "rules" / "emitted").rglob("*.py")}
@@ -90,7 +90,7 @@ class Outcome:
 def main() -> int:
     """The command line."""
     arguments = _arguments()
-    ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments.fixtures)]
+    ports = [path for path in sorted(ROOT.glob("fixtures/*/expected/*.py")) if _wanted(path, arguments)]
     earlier = json.loads(Path(arguments.reuse).read_text(encoding="utf-8"))["mutants"] if arguments.reuse else []
     arguments.equivalent = _equivalents()
     arguments.known = {one["key"]: one for one in earlier if one["killed_by"] or one["how"] in (SAME_CODE, UNUSED)}
@@ -120,6 +120,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fixtures", nargs="*", help="names; all where there is none")
     parser.add_argument("--sample", type=int, help="mutants of each port, always the same; all where it is not given")
+    parser.add_argument("--stages", type=lambda text: set(text.split(",")), help="such as tma,mma; all where not given")
     parser.add_argument("--own", action="store_true", help="leave out the functions that tritonport writes into ports")
     parser.add_argument("--kinds", type=lambda text: set(text.split(",")), help="such as offset,mask")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
@@ -131,8 +132,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _wanted(path: Path, names: Sequence[str]) -> bool:
-    return not names or path.parents[1].name in names
+def _wanted(path: Path, arguments: argparse.Namespace) -> bool:
+    names, stages = arguments.fixtures, arguments.stages
+    return (not names or path.parents[1].name in names) and (not stages or path.stem in stages)
 
 
 def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
@@ -142,7 +144,7 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     mutants = [Mutant(fixture, stage, flip) for flip in flips(text)]
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
     if arguments.own:
-        mutants = [one for one in mutants if one.flip.function not in _LIBRARY]
+        mutants = [one for one in mutants if one.flip.function not in _LIBRARY and not _is_literal(one)]
     if arguments.sample is not None:
         mutants = sorted(mutants, key=lambda one: one.flip.digest)[: arguments.sample]
     case = path.parents[1] / f"{fixture}_case.py"
@@ -155,8 +157,13 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     if not arguments.no_compile:
         outcomes = _compiled(outcomes, text, kernel_file, case, arguments)
     left = sum(one.killer is None for one in outcomes)
-    print(f"{fixture}: {len(outcomes)} mutants, {left} not killed", file=sys.stderr, flush=True)
+    print(f"{fixture}/{stage}: {len(outcomes)} mutants, {left} not killed", file=sys.stderr, flush=True)
     return outcomes
+
+
+def _is_literal(mutant: Mutant) -> bool:
+    """Whether it is of the kernel without tiles in a port of a later stage, which the literal port has too."""
+    return mutant.stage != "literal" and mutant.flip.function.endswith("_pointers")
 
 
 def _emulated(

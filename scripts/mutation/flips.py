@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from roles import ADDRESSED, Roles, called
+from roles import ADDRESSED, Roles, called, counts_of
 
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "-",
@@ -36,7 +36,17 @@ _REDUCTIONS = {"sum": "max", "max": "min", "min": "max", "maximum": "minimum", "
 _FENCES = {"fence_async_shared"}
 _BARRIERS = {"mbarrier.init", "mbarrier.expect", "mbarrier.arrive", "mbarrier.invalidate", "thread_barrier", "barrier"}
 _WAITS = {"mbarrier.wait", "store_wait", "wait_group", "warpgroup_mma_wait"}
-_COUNTS = {"mbarrier.wait": "phase", "mbarrier.init": "arrivals", "mbarrier.expect": "bytes", "store_wait": "wait"}
+_COUNTS = {
+    "mbarrier.wait": "phase",
+    "mbarrier.init": "arrivals",
+    "mbarrier.expect": "bytes",
+    "store_wait": "wait",
+    "wait_group": "wait",
+    "warpgroup_mma_wait": "wait",
+    "dot_awaited": "wait",
+}
+_DESCRIBED = (("extent", "({}) + 1"), ("descriptor stride", "({}) * 2"))
+"""What becomes of the second and the third argument of a descriptor: its extents, its strides."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,7 @@ def flips(text: str) -> list[Flip]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and any(_is_gluon_jit(one) for one in node.decorator_list):
             found += _Flipper(text, node).flips()
+            found += _Flipper(text, node).described()
     found = sorted(set(found), key=lambda flip: (flip.start, flip.end, flip.after))
     return [replace(flip, place=_place(flip, text)) for flip in found]
 
@@ -143,6 +154,8 @@ class _Flipper:
         self._starts = _line_starts(self._raw)
         self._function = function
         self._roles = Roles(function)
+        names = [one.arg for one in function.args.args]
+        self._depth = next((name for name in names if name.endswith("NUM_BUFFERS")), None)
 
     def flips(self) -> Iterator[Flip]:
         """The flips of every statement but the docstring."""
@@ -150,8 +163,22 @@ class _Flipper:
             for node in self._executed(statement):
                 yield from self._of(node)
 
+    def described(self) -> Iterator[Flip]:
+        """The flips of the descriptors that heuristics of the function make."""
+        made = [node for one in self._function.decorator_list for node in ast.walk(one) if isinstance(node, ast.Call)]
+        for call in made:
+            if called(call).endswith("_descriptor"):
+                for (kind, changed), given in zip(_DESCRIBED, call.args[1:3], strict=False):
+                    # A unit stride times two is no descriptor, and the kernel of pointers does the work.
+                    elements = given.elts if isinstance(given, ast.List) else []
+                    for one in [one for one in elements if not isinstance(one, ast.Constant)]:
+                        yield self._replaced(kind, one, changed.format(self._text(one)))
+
     def _executed(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes below one that run: not annotations, docstrings, or texts."""
+        if isinstance(node, ast.Call) and called(node).endswith("mbarrier.invalidate"):
+            # In a loop over a ring any order of its places does: what can be wrong is that there is none.
+            return
         yield node
         for name, value in ast.iter_fields(node):
             if name == "annotation":
@@ -216,7 +243,8 @@ class _Flipper:
             yield self._replaced(kind, node, str(not value))
         elif isinstance(value, int):
             yield self._replaced(kind, node, str(value + 1))
-            if value > 1:
+            # To wait for more than has to be done is no fault.
+            if value > 1 and kind != "wait":
                 yield self._replaced(kind, node, str(value - 1))
         elif isinstance(value, float):
             yield self._replaced(kind, node, repr(value + 1.0 if value < 1.0 else value / 2))
@@ -237,12 +265,17 @@ class _Flipper:
         if name == "gl.where" and len(node.args) == 3:
             swapped = ", ".join(self._text(node.args[index]) for index in (0, 2, 1))
             yield self._replaced("select", node, f"gl.where({swapped})")
-        if name == "range" and not node.keywords:
+        if short == "index" and len(node.args) == 1:
+            place = self._text(node.args[0])
+            yield self._replaced(
+                "ring", node.args[0], f"({place} + 1) % {self._depth}" if self._depth else f"{place} ^ 1"
+            )
+        if name in ("range", "gl.static_range") and not node.keywords:
             end = node.args[0 if len(node.args) == 1 else 1]
             yield self._replaced("loop", end, f"({self._text(end)}) - 1")
             yield self._replaced("loop", end, f"({self._text(end)}) + 1")
         counted = next((kind for ending, kind in _COUNTS.items() if name.endswith(ending)), None)
-        for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)] if counted else []:
+        for argument in counts_of(node) if counted else []:
             if counted == "bytes":
                 yield self._replaced(counted, argument, f"({self._text(argument)}) // 2")
             if counted == "bytes" or not isinstance(argument, ast.Constant):

@@ -17,12 +17,25 @@ _COUNTED = {
     "store_wait": "wait",
     "wait_group": "wait",
     "warpgroup_mma_wait": "wait",
+    "dot_awaited": "wait",
 }
+_DEPENDENT = ("dot_awaited",)
+"""Those whose first argument is what is waited for."""
+_TILED = ("load_tile", "store_tile", "async_load", "async_store", "async_copy_global_to_shared")
+"""Copies of tiles by the hardware: the second argument is where in the tensor the tile begins."""
 
 
 def called(call: ast.Call) -> str:
     """The dotted name of what is called."""
     return ast.unparse(call.func)
+
+
+def counts_of(call: ast.Call) -> list[ast.expr]:
+    """What an operation on barriers or groups counts: a phase, bytes, arrivals, or how much may be under way."""
+    name = called(call)
+    waits = any(name == one or name.endswith(f".{one}") for one, role in _COUNTED.items() if role == "wait")
+    keywords = [keyword.value for keyword in call.keywords if keyword.arg not in ("deps", "pred", "read_only")]
+    return [*call.args[0 if waits and name not in _DEPENDENT else 1 :], *keywords]
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -39,7 +52,7 @@ class Roles:
     def __init__(self, function: ast.FunctionDef) -> None:
         self._assigned: list[tuple[set[str], ast.AST]] = []
         self._of: dict[ast.AST, str] = {}
-        roots: dict[str, list[ast.AST]] = {"mask": [], "offset": []}
+        roots: dict[str, list[ast.AST]] = {"ring": [], "phase": [], "mask": [], "offset": []}
         for node in ast.walk(function):
             self._note_assignment(node)
             if isinstance(node, ast.Call):
@@ -54,7 +67,7 @@ class Roles:
                 self._note_counts(node)
 
     def of(self, node: ast.AST) -> str | None:
-        """`offset`, `mask`, `fill`, `layout`, `phase`, `bytes`, `arrivals`, `wait`, or None for anything else."""
+        """`offset`, `mask`, `fill`, `layout`, `ring`, `phase`, `bytes`, `arrivals`, `wait`; None for anything else."""
         return self._of.get(node)
 
     def _note_assignment(self, node: ast.AST) -> None:
@@ -73,6 +86,12 @@ class Roles:
             roots["offset"].append(node.args[0])
             roots["mask"] += [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
             self._mark("fill", [keyword.value for keyword in node.keywords if keyword.arg == "other"])
+        if called(node).endswith(_TILED) and len(node.args) > 1:
+            roots["offset"].append(node.args[1])
+        if called(node).endswith(".index"):
+            roots["ring"] += node.args
+        if called(node).endswith("mbarrier.wait"):
+            roots["phase"] += node.args[1:]
         for keyword in node.keywords:
             if keyword.arg == "layout":
                 self._mark("layout", [keyword.value])
@@ -81,8 +100,7 @@ class Roles:
         name = called(node)
         for ending, role in _COUNTED.items():
             if name == ending or name.endswith(f".{ending}"):
-                arguments = node.args if role == "wait" else node.args[1:]
-                self._mark(role, [*arguments, *(keyword.value for keyword in node.keywords)])
+                self._mark(role, counts_of(node))
 
     def _spread(self, role: str, nodes: Iterable[ast.AST]) -> None:
         """Marks these expressions and, over and over, what is assigned to the names in them."""

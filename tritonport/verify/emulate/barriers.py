@@ -9,7 +9,7 @@ from tritonport.verify.emulate.agents import Partition
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Clock, Event
 from tritonport.verify.emulate.scheduler import Scheduler
-from tritonport.verify.emulate.shared import Memory, Place
+from tritonport.verify.emulate.shared import Buffer, Memory, Place
 from tritonport.verify.emulate.values import Value
 
 
@@ -98,6 +98,7 @@ class BarrierOps:
     partition: Partition
     scheduler: Scheduler
     barrier_serial: int
+    touch: Callable[[Buffer], None]
     time: int
 
     def barrier(self, memory: Memory, what: str) -> Barrier:
@@ -121,6 +122,7 @@ class BarrierOps:
         agent = ("mbarrier", self.barrier_serial)
         self.time += 1
         memory.buffer.last_signal = self.time
+        self.touch(memory.buffer)
         memory.buffer.note(memory.label, "init", self.where())
         memory.buffer.barriers[memory.address] = Barrier(memory.name, agent, int(count), self.where())
 

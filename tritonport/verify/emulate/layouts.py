@@ -24,7 +24,7 @@ from tritonport.verify.emulate.barriers import BarrierOps
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.scheduler import Scheduler
-from tritonport.verify.emulate.shared import check_invalidated
+from tritonport.verify.emulate.shared import check_invalidated, check_reused
 from tritonport.verify.emulate.shared_ops import SharedOps
 from tritonport.verify.emulate.tensor_cores import TensorCoreOps
 from tritonport.verify.emulate.tensor_memory import TensorMemoryOps
@@ -158,6 +158,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
         self.partitions = [self.partition]
         self.scheduler = Scheduler(self, seed)
         self.buffers = {}
+        self.reused = []
         self.unflushed = []
         self.barrier_serial = 0
         self.partition_serial = 0
@@ -177,11 +178,12 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
     def end_program(self) -> None:
         """Raises :class:`Fault` for what must not be in flight when a program ends."""
         check_invalidated(list(self.buffers.values()))
+        check_reused(self.reused)
         for buffer in self.buffers.values():
             for access in buffer.accesses.values():
                 if access.finish is None or self.partition.clock.knows(access.event):
                     continue
-                if access.what.startswith("the TMA"):
+                if access.what.startswith(("the TMA", "the warpgroup_mma")):
                     name = buffer.name or "a buffer"
                     raise Fault(
                         f"the program ends while {access.what} of `{name}` is in flight: it needs {access.finish}",

@@ -71,7 +71,9 @@ class GenericStore:
 class Buffer:
     """One allocation. ``kind`` is "shared memory" or "tensor memory".
 
-    ``allocated_at`` and ``last_signal`` (the last use of a barrier in it) are times of the program.
+    ``allocated_at`` and ``last_signal`` (the last use of a barrier in it) are times of the program. ``uses`` counts the
+    operations that name it. ``earlier`` are buffers with asynchronous work under way when it was allocated, each with
+    its uses till then.
     """
 
     def __init__(self, kind: str, shape: tuple[int, ...], dtype: Any, place: Place, allocated_at: int) -> None:
@@ -87,6 +89,8 @@ class Buffer:
         self.barriers: dict[int, Any] = {}
         self.allocated_at = allocated_at
         self.last_signal = 0
+        self.uses = 0
+        self.earlier: dict[Buffer, int] = {}
         self.events: deque[str] = deque(maxlen=_HISTORY)
 
     def note(self, label: str, what: str, place: Place) -> None:
@@ -94,6 +98,10 @@ class Buffer:
         event = f"line {place.line}: {what} {label}".rstrip()
         if not self.events or self.events[-1] != event:
             self.events.append(event)
+
+    def under_way(self, clock: Clock) -> Access | None:
+        """Asynchronous work on it that ``clock`` does not know to be done."""
+        return next((one for one in self.accesses.values() if one.finish and not clock.knows(one.event)), None)
 
     def history(self) -> str:
         earlier = "; ".join(self.events)
@@ -128,6 +136,7 @@ class Memory:
         return Memory(buffer, data, written, ir_type.scalar, ir_type.layout)
 
     def view(self, data: Array, written: Array, layout: Any, label: str | None = None) -> Memory:
+        self.buffer.uses += 1
         return Memory(self.buffer, data, written, self.dtype, layout, self.label if label is None else label)
 
     @property
@@ -224,6 +233,46 @@ def check_invalidated(buffers: list[Buffer]) -> None:
                 f"`{later[0].name or 'a buffer'}` may get the memory of `{buffer.name}`, which is not used any more "
                 f"but is still a valid mbarrier: it needs an invalidate before ({buffer.history()})",
                 later[0].place,
+            )
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """An access to a buffer that may lie where asynchronous work on an earlier one, used ``uses`` times, goes on."""
+
+    later: Buffer
+    earlier: Buffer
+    uses: int
+    work: Access
+    place: Place
+
+
+def reuses(buffer: Buffer, clock: Clock, place: Place) -> list[Reuse]:
+    """What an access to a buffer may disturb: the compiler lets buffers share memory whose lifetimes do not overlap.
+
+    A buffer lives until the last operation that names it, and a wait need not name it. Whether another operation will
+    is known when the program ends.
+    """
+    found = []
+    for earlier, uses in list(buffer.earlier.items()):
+        work = earlier.under_way(clock)
+        if work is None or earlier.uses != uses:
+            del buffer.earlier[earlier]
+        else:
+            found.append(Reuse(buffer, earlier, uses, work, place))
+    return found
+
+
+def check_reused(found: list[Reuse]) -> None:
+    """Raises :class:`Fault` for the first access to memory of which an asynchronous operation was not done yet."""
+    for one in found:
+        if one.earlier.uses == one.uses:
+            kept = "" if one.work.finish is None else f": it needs {one.work.finish} before"
+            raise Fault(
+                f"`{one.later.name or 'a buffer'}` may get the memory of `{one.earlier.name or 'a buffer'}`, which is "
+                f"not used any more, while {one.work.what} of line {one.work.place.line} still "
+                f"{'writes' if one.work.writes else 'reads'} it{kept} ({one.earlier.history()})",
+                one.place,
             )
 
 

@@ -17,9 +17,12 @@ from tritonport.verify.emulate.shared import (
     Memory,
     MemoryType,
     Place,
+    Reuse,
     check_fenced,
     check_race,
+    check_reused,
     check_written,
+    reuses,
 )
 from tritonport.verify.emulate.values import Value, storage
 
@@ -39,6 +42,7 @@ class SharedOps:
     partition: Partition
     partitions: list[Partition]
     buffers: dict[tuple[Any, ...], Buffer]
+    reused: list[Reuse]
     time: int
     inference: Any
 
@@ -64,6 +68,7 @@ class SharedOps:
     ) -> None:
         """Check and record an access by, or on behalf of, the partition that runs."""
         buffer, place = memory.buffer, self.where()
+        self.touch(buffer)
         entry = Access(what, writes, event, place, memory.data, finish, self.partition.name)
         if buffer.accesses:
             check_race(memory, entry, self.partition.clock if clock is None else clock)
@@ -74,6 +79,12 @@ class SharedOps:
         if not self._known_to_all(event):
             key = (event.agent, writes, *memory.key)
             buffer.accesses[key] = entry
+
+    def touch(self, buffer: Buffer) -> None:
+        """An operation on a buffer begins: where that lies in memory is settled by the lifetimes of all of them."""
+        buffer.uses += 1
+        if buffer.earlier:
+            self.reused += reuses(buffer, self.partition.clock, self.where())
 
     def _known_to_all(self, event: Event) -> bool:
         return all(partition.clock.knows(event) for partition in self.partitions)
@@ -106,7 +117,15 @@ class SharedOps:
         if buffer is None:
             self.time += 1
             buffer = Buffer(kind, ir_type.shape, ir_type.scalar, self.where(), self.time)
+            buffer.earlier = {
+                other: other.uses
+                for other in self.buffers.values()
+                if other.kind == kind and other.under_way(self.partition.clock)
+            }
             self.buffers[site] = buffer
+        else:
+            # Another buffer: the one of the iteration before is not used any more.
+            check_reused([one for one in self.reused if one.earlier is buffer])
         memory = Memory.whole(buffer, ir_type)
         if buffer.accesses:
             self.access(memory, "the next allocation of the same memory", writes=True, event=self.partition.now())

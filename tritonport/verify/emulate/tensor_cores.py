@@ -81,6 +81,10 @@ class TensorCoreOps:
 
     def create_warpgroup_mma_wait(self, values: list[Any], outstanding: int) -> list[Any]:
         self.partition.wait(QUEUE, outstanding)
+        for value in values:
+            if isinstance(value, Memory):
+                # Named here, an operand lives until here.
+                value.buffer.uses += 1
         clock = self.partition.clock
         return [value.result if isinstance(value, InFlight) and clock.knows(value.event) else value for value in values]
 

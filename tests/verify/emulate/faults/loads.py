@@ -254,6 +254,27 @@ def load_into_a_store(desc, out_ptr, n, BAD: gl.constexpr):
     gl.store(out_ptr + at(0), smem.load(TILE).to(gl.float32))
 
 
+@gluon.jit
+def memory_of_a_load(desc, out_ptr, n, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    acc = gl.zeros([64, 64], gl.float32, TILE)
+    for i in range(n + 1):
+        mbarrier.expect(bar, desc.block_type.nbytes)
+        LOAD(desc, [i * 64, 0], bar, smem)
+        if i < n or not BAD:
+            mbarrier.wait(bar, i & 1)
+        if i < n:
+            acc += smem.load(TILE).to(gl.float32)
+    other = gl.allocate_shared_memory(gl.float32, [64, 64], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
+    other.store(acc)  # reported
+    if BAD:
+        mbarrier.wait(bar, n & 1)
+    mbarrier.invalidate(bar)
+    gl.store(out_ptr + at(0), other.load(TILE))
+
+
 _EARLY = r"reads `smem.*` before the TMA load of line \d+ has arrived: it needs a wait for phase \d of `bar"
 FAULTS = [
     PlantedFault(kernel, sum_of_tiles(kernel, tiles), message)
@@ -273,6 +294,7 @@ FAULTS = [
         (memory_of_a_barrier, 4, "`turned` may get the memory of `bar`.*it needs an invalidate"),
         (barrier_invalidated_too_soon, 1, "`bar` is invalidated while a copy that signals it is in flight"),
         (load_left_in_flight, 4, "the program ends while the TMA load of `smem` is in flight"),
+        (memory_of_a_load, 4, r"`other` may get the memory of `smem`.* while the TMA load of line \d+ still writes it"),
         (load_into_a_store, 1, "the TMA load goes to `smem` without a fence_async_shared"),
     ]
 ]

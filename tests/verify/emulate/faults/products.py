@@ -74,6 +74,44 @@ def operand_stored_over(desc, out_ptr, n, BAD: gl.constexpr):
 
 
 @gluon.jit
+def memory_of_an_operand(desc, out_ptr, n, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    acc = gl.zeros([64, 64], gl.float32, ACC)
+    for i in range(n):
+        take(desc, i, bar, smem)
+        tile = smem.load(TILE)
+        left = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout, tile)
+        fence_async_shared()
+        acc = warpgroup_mma(left, left, acc, is_async=True)
+        other = gl.allocate_shared_memory(gl.float16, [64, 64], gl.SwizzledSharedLayout(8, 1, 8, [1, 0]))
+        if BAD:
+            other.store(tile)  # reported
+            acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+        else:
+            acc, _ = warpgroup_mma_wait(num_outstanding=0, deps=(acc, left))
+            other.store(tile)
+    gl.store(out_ptr + at(0), gl.convert_layout(acc, TILE))
+
+
+@gluon.jit
+def product_left_in_flight(desc, out_ptr, n, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    total = gl.zeros([64, 64], gl.float32, ACC)
+    for i in range(n):
+        take(desc, i, bar, smem)
+        acc = warpgroup_mma(smem, smem, total, is_async=True)
+        total = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+    unused = warpgroup_mma(smem, smem, total, is_async=True)  # reported
+    if not BAD:
+        unused = warpgroup_mma_wait(num_outstanding=0, deps=(unused,))
+    gl.store(out_ptr + at(0), gl.convert_layout(total, TILE))
+
+
+@gluon.jit
 def product_not_fenced(desc, out_ptr, n, BAD: gl.constexpr):
     source = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
     smem = gl.allocate_shared_memory(desc.dtype, [64, 64], SMEM)
@@ -173,6 +211,13 @@ FAULTS = [
         (accumulator_read_too_soon, 4, r"the accumulator is used while the warpgroup_mma of line \d+", "sm_90"),
         (operand_loaded_over, 4, r"the TMA load overwrites `smem\[0\]` while the warpgroup_mma of line \d+", "sm_90"),
         (operand_stored_over, 1, r"the store overwrites `smem` while the warpgroup_mma of line \d+ still", "sm_90"),
+        (
+            memory_of_an_operand,
+            4,
+            r"`other` may get the memory of `left`.* while the warpgroup_mma of line \d+",
+            "sm_90",
+        ),
+        (product_left_in_flight, 4, "the program ends while the warpgroup_mma of `smem` is in flight", "sm_90"),
         (product_not_fenced, 4, "the warpgroup_mma goes to `smem` without a fence_async_shared", "sm_90"),
         (operand_not_waited_for, 4, r"the warpgroup_mma reads `smem` before the TMA load of line \d+", "sm_90"),
         (tensor_memory_read_too_soon, 4, r"the load reads `acc` before the tcgen05_mma of line \d+", "sm_100"),

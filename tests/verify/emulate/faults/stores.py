@@ -66,6 +66,35 @@ def store_left_in_flight(x_ptr, desc, BAD: gl.constexpr):
 
 
 @gluon.jit
+def memory_of_a_store(x_ptr, desc, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    smem.store(gl.load(x_ptr + at(0)) * 2)
+    fence_async_shared()
+    STORE(desc, [0, 0], smem)
+    if not BAD:
+        tma.store_wait(pendings=0)
+    other = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    other.store(gl.load(x_ptr + at(0)))  # reported
+    gl.store(x_ptr + at(0), other.load(TILE))
+    tma.store_wait(pendings=0)
+
+
+@gluon.jit
+def memory_of_a_store_in_a_loop(x_ptr, desc, BAD: gl.constexpr):
+    for i in range(3):
+        smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+        smem.store(gl.load(x_ptr + at(i * 64)) * 2)
+        fence_async_shared()
+        STORE(desc, [i * 64, 0], smem)
+        if not BAD:
+            tma.store_wait(pendings=0)
+        other = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+        other.store(gl.load(x_ptr + at(i * 64)))  # reported
+        gl.store(x_ptr + at(i * 64), other.load(TILE))
+        tma.store_wait(pendings=0)
+
+
+@gluon.jit
 def half_stored(x_ptr, desc, BAD: gl.constexpr):
     smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
     if BAD:
@@ -123,7 +152,10 @@ def _over_the_edge(bad):
 
 _UNFENCED = r"the TMA store goes to `smem` without a fence_async_shared\(\) after the store of line \d+"
 _IN_USE = r"the store overwrites `smem.*` while the TMA store of line \d+ still reads it: it needs a tma.store_wait"
+_REUSED = r"`other` may get the memory of `smem`.* while the TMA store of line \d+ still reads it: it needs a tma.store"
 FAULTS = [
+    PlantedFault(memory_of_a_store, copy_of_tile(memory_of_a_store), _REUSED),
+    PlantedFault(memory_of_a_store_in_a_loop, copy_of_tile(memory_of_a_store_in_a_loop, 192), _REUSED),
     PlantedFault(store_not_fenced, copy_of_tile(store_not_fenced), _UNFENCED),
     PlantedFault(fence_before_the_store, copy_of_tile(fence_before_the_store), _UNFENCED),
     PlantedFault(stored_again_too_soon, copy_of_tile(stored_again_too_soon, 192), _IN_USE),
