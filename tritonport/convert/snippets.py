@@ -1,7 +1,8 @@
 """The small functions a port brings along, each written into the output once: `coalesced`, `unit`, and those of
 recipes.
 
-They stand in `rules/emitted/`, one to a file; a folder named after an architecture holds what is different there.
+They stand in `rules/emitted/`, one to a file; a folder named after an architecture holds what is different there, and
+`tma` what those with a copy engine share.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tritonport.rules_data import load_api, rules_dir, version_key
 
 _ASYNC_LOAD_SINCE = "3.8"
 """The first Triton that calls the cp.async copy `async_load`; 3.9 has no other name for it."""
+_COPY_ENGINE = ("sm_90", "sm_100")
+"""The families that copy tiles through tensor descriptors."""
 
 
 def family(target: str) -> str:
@@ -29,8 +32,8 @@ def family(target: str) -> str:
 @cache
 def _files(target: str) -> dict[str, Path]:
     root = rules_dir() / "emitted"
-    generic = {path.stem: path for path in root.glob("*.py")}
-    return generic | {path.stem: path for path in (root / family(target)).glob("*.py")}
+    folders = [root, *([root / "tma"] if family(target) in _COPY_ENGINE else []), root / family(target)]
+    return {path.stem: path for folder in folders for path in folder.glob("*.py")}
 
 
 @cache

@@ -12,6 +12,7 @@ from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import children, walk
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.multibuffer.commits import awaited_calls, awaited_products
 from tritonport.upgrade.multibuffer.operations import bound, gluon_name
 
 _TYPE = frozenset({"dtype", "shape", "type", "layout", "rank", "numel"})
@@ -53,6 +54,8 @@ def uses_of(
         Unknown: a tile is written, or read by something that may go on behind its statement.
     """
     reader = _Reader(module, {name: {name} for name in tiles})
+    reader.awaited = awaited_calls(module, cst.IndentedBlock(list(body)))
+    ends = awaited_products(module, body)
     found, left_out = Uses(), set(skipped)
     own = dict(reader.names)
     for place, statement in enumerate(body):
@@ -60,7 +63,7 @@ def uses_of(
             continue
         for tile in reader.read_by(statement):
             found.first.setdefault(tile, place)
-            found.last[tile] = place
+            found.last[tile] = ends.get(place, place)
         reader.run(statement)
     found.at_end = {name: tiles for name, tiles in reader.names.items() if name not in own and tiles}
     return found
@@ -72,6 +75,7 @@ class _Reader:
     Attributes:
         names: what stands for which tiles now.
         returned: the tiles that the value of a function may stand for.
+        awaited: the calls that start a product which is over before the next statements read on, by id.
         calls: the functions of the file that are being read.
         known: what functions return for the tiles that their arguments stand for.
     """
@@ -88,6 +92,7 @@ class _Reader:
         self.calls = calls
         self.known = known if known is not None else {}
         self.returned: set[str] = set()
+        self.awaited: set[int] = set()
         self.functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
 
     def read_by(self, statement: cst.CSTNode) -> set[str]:
@@ -166,6 +171,8 @@ class _Reader:
 
     def _instruction(self, call: cst.Call, name: str, given: set[str]) -> set[str]:
         last = name.split(".")[-1]
+        if id(call) in self.awaited:
+            return set()
         if any(part in name for part in _LATER):
             raise Unknown(min(given), f"`{code(call.func)}` may read it later")
         if last == "warpgroup_mma":
@@ -189,6 +196,7 @@ class _Reader:
         key = (kernel, frozenset((name, frozenset(tiles)) for name, tiles in names.items() if tiles))
         if key not in self.known:
             inner = _Reader(self.module, names, (*self.calls, kernel), self.known)
+            inner.awaited = awaited_calls(self.module, kernel.node.body)
             inner.run(kernel.node.body)
             self.known[key] = inner.returned
         return self.known[key]

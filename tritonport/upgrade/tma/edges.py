@@ -30,6 +30,8 @@ _ELEMENTWISE = frozenset(
      "erf", "cos", "sin", "floor", "ceil", "cast", "to", "convert_layout", "clamp"}
 )  # fmt: skip
 _STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
+_SUMS = frozenset({"tmem_alloc", "tmem_load", "tmem_store"})
+"""Functions of the port that move a sum into tensor memory and out of it, as it is."""
 
 
 class NotShown(Exception):
@@ -182,7 +184,7 @@ class _Follower:
             values.append(receiver)
         if not any(values):
             return self._elsewhere(node.func) if isinstance(node.func, cst.Attribute) else NONE
-        if name in _ELEMENTWISE:
+        if name in _ELEMENTWISE or name in _SUMS:
             return NONE.union(*values)
         if name in _STAGING:
             return values[0]
