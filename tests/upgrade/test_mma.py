@@ -396,6 +396,6 @@ def test_a_function_that_is_only_named_like_one_of_the_port_is_not_taken_for_it(
 
 def test_other_architectures_are_refused_by_name() -> None:
     text = matmul("3.9")
-    found = upgraded(text, "3.9", "sm_100")
+    found = upgraded(text, "3.9", "sm_80")
     assert found.text == text
-    assert "no form for sm_100" in found.diagnostics[0].message
+    assert "no form for sm_80" in found.diagnostics[0].message

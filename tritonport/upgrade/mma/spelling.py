@@ -16,7 +16,8 @@ from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias
 
-HOPPER = "triton.experimental.gluon.language.nvidia.hopper"
+_PACKAGES = tuple(f"triton.experimental.gluon.language.nvidia.{name}" for name in ("hopper", "blackwell"))
+"""Where Gluon has the instructions of Hopper; what Blackwell still has of them, it has under the same names."""
 ADDS = {"dot": "dot_started", "dot_added": "dot_added_started"}
 """Functions of the port that add to their third argument, and what starts the same."""
 MAKES = {"dot_new": "dot_new_started", "dot_new_as": "dot_new_started"}
@@ -81,7 +82,10 @@ class FileReader:
 
     def is_hopper(self, node: cst.CSTNode, name: str) -> bool:
         """Whether a call is of a function of Gluon for Hopper: `warpgroup_mma`, `mbarrier.wait`."""
-        return isinstance(node, cst.Call) and f"{HOPPER}.{name}" in self.module.qualified_names(node.func)
+        if not isinstance(node, cst.Call):
+            return False
+        found = self.module.qualified_names(node.func)
+        return any(f"{package}.{name}" in found for package in _PACKAGES)
 
     def is_gl(self, node: cst.CSTNode, *names: str) -> bool:
         """Whether a call is of one of these functions of the Gluon language."""

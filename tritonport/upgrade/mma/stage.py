@@ -12,7 +12,7 @@ from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.names import Names
-from tritonport.convert.snippets import available
+from tritonport.convert.snippets import available, family
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS
 from tritonport.source.module import Kernel, SourceModule
@@ -22,6 +22,8 @@ from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, wi
 from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
+from tritonport.upgrade.mma.memory import KeptInMemory, plan_in_memory
+from tritonport.upgrade.mma.memory_kept import MEMORY_HELPERS, MemoryWriter
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.rotate import RotatedWriter
@@ -47,7 +49,7 @@ class Found:
 def upgrade_gluon(before: Conversion, text: str, *, path: str, options: ConvertOptions) -> Conversion:
     """The file that an earlier stage gave, with dots left under way where that is proved to be right.
 
-    For sm_90. Other dots stay as they are, each with a diagnostic (TP501).
+    For sm_90 and sm_100. Other dots stay as they are, each with a diagnostic (TP501).
 
     Args:
         before: what came of the file so far.
@@ -87,10 +89,10 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
             if not dots or is_started(loop) or reader.is_gl(statement.iter, "static_range"):
                 continue
             if "dot_awaited" not in available(options.target):
-                yield Found(kernel, loop, dots, None, f"the stage has no form for {options.target}, only for sm_90")
+                yield Found(kernel, loop, dots, None, f"the stage has no form for {options.target}")
                 continue
             try:
-                plan = plan_or_defer(loop)
+                plan = plan_in_memory(loop) if family(options.target) == "sm_100" else plan_or_defer(loop)
                 if isinstance(plan, Rotated) and kernel.in_class:
                     raise Refusal("its kernel stands in a class, which has no place for a function that it calls")
                 yield Found(kernel, loop, dots, plan)
@@ -158,18 +160,28 @@ class Places:
 
 
 def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOptions) -> str:
-    renamed = renamed_functions(module, set(HELPERS), options.target, options.triton)
-    helpers = {name: renamed.get(name, name) for name in HELPERS}
+    wanted = MEMORY_HELPERS if family(options.target) == "sm_100" else HELPERS
+    renamed = renamed_functions(module, set(wanted), options.target, options.triton)
+    helpers = {name: renamed.get(name, name) for name in wanted}
     gl = alias(module, "triton.experimental.gluon.language", "gl")
     bound = module.bindings
     changed: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     functions: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     used: set[str] = set()
     imports: list[str] = []
+    in_memory: dict[cst.CSTNode, Names] = {}
     for one in planned:
         taken = {*bound.imported, *bound.kernels, *bound.assigned, *bound.functions}
         names = Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
         plan = one.plan
+        if isinstance(plan, KeptInMemory):
+            # Loops of one kernel have barriers and counters of their own.
+            names = in_memory.setdefault(one.kernel.node, names)
+            memory = MemoryWriter(plan, helpers, gl, names, module.tree)
+            changed |= memory.write()
+            used |= memory.used
+            imports.append("from triton.experimental.gluon.language.nvidia.blackwell import mbarrier")
+            continue
         if isinstance(plan, KeptUnderWay):
             given = (helpers, gl, names, module.tree)
             changed |= write_deferred(plan, *given) if isinstance(plan, Deferred) else write_kept(plan, *given)
@@ -239,6 +251,12 @@ class _Splice(cst.CSTTransformer):
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
     ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
+        lines = self.changed.get(original_node)
+        return updated_node if lines is None else cst.FlattenSentinel(lines)
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:
         lines = self.changed.get(original_node)
         return updated_node if lines is None else cst.FlattenSentinel(lines)
 
