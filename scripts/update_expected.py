@@ -24,6 +24,8 @@ TRITON = "3.9"
 RINGS = ROOT / "tests" / "upgrade" / "data" / "rings"
 BEFORE = {"multibuffer": "tma", "mma": "multibuffer"}
 """The stage whose output another one reads."""
+BLACKWELL = ("attention", "matmul")
+"""The fixtures that have expected/sm_100/mma.py too, made of the kernels themselves."""
 
 
 def fixtures(names: list[str]) -> list[Path]:
@@ -53,7 +55,21 @@ def update(path: Path) -> bool:
         target.write_text(conversion.text, encoding="utf-8")
         print(target.relative_to(ROOT))
     upgrade(path, conversion.text)
+    if path.stem in BLACKWELL:
+        target = path.parent / "expected" / "sm_100" / "mma.py"
+        text = blackwell(path)
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+            print(target.relative_to(ROOT))
     return True
+
+
+def blackwell(path: Path) -> str:
+    """A fixture at the last stage for sm_100."""
+    options = ConvertOptions(triton=TRITON, target="sm_100", stage="mma")
+    text = path.read_text(encoding="utf-8")
+    return upgrade_text(text, path=str(path.relative_to(ROOT)), options=options).text
 
 
 def upgrade(path: Path, literal: str) -> None:

@@ -58,3 +58,38 @@ def launch(a, b, columns, num_stages=3):
     return out
 """
 """Two products of the same tiles, one from zeros and one from ones."""
+
+ATTENTION = f"""{_HEAD}def attention_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, scale, n_queries, n_keys, columns,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, D: tl.constexpr,
+):
+    rows, cols, dims = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :], mask=rows[:, None] < n_queries, other=0.0)
+    m_i = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
+    l_i = tl.zeros([BLOCK_M], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    for start in range(0, columns, BLOCK_N):
+        keys = start + cols
+        k = tl.load(k_ptr + keys[None, :] * D + dims[:, None], mask=keys[None, :] < n_keys, other=0.0)
+        qk = tl.dot(q, k) * scale
+        qk = tl.where(keys[None, :] < n_keys, qk, float("-inf"))
+        m_new = tl.maximum(m_i, tl.max(qk, 1))
+        p = tl.exp2(qk - m_new[:, None])
+        alpha = tl.exp2(m_i - m_new)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        v = tl.load(v_ptr + keys[:, None] * D + dims[None, :], mask=keys[:, None] < n_keys, other=0.0)
+        acc = acc * alpha[:, None]
+        acc = tl.dot(p.to(v.dtype), v, acc)
+        m_i = m_new
+    tl.store(out_ptr + rows[:, None] * D + dims[None, :], acc + l_i[:, None], mask=rows[:, None] < n_queries)
+
+
+def launch(q, k, v, columns, num_stages=3, BLOCK_M=64):
+    n, D = q.shape
+    out = torch.full((n, D), float("nan"))
+    attention_kernel[(triton.cdiv(n, BLOCK_M),)](
+        q, k, v, out, 0.1, n, k.shape[0], columns, BLOCK_M=BLOCK_M, BLOCK_N=32, D=D, num_stages=num_stages, num_warps=4
+    )
+    return out
+"""
+"""A sum that is rescaled before the dot that adds to it; the result is not divided, so no keys give zeros."""

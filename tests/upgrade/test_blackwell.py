@@ -13,10 +13,11 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 import torch
 
 from tests.convert.kernels import VERSION, module_of
-from tests.upgrade.blackwell_kernels import PERSISTENT, TWO_SUMS
+from tests.upgrade.blackwell_kernels import ATTENTION, PERSISTENT, TWO_SUMS
 from tests.upgrade.kernels import indexed, matmul
 from tests.upgrade.test_async_copy import operands
 from tritonport.convert import Conversion, ConvertOptions
+from tritonport.rules_data import load_targets
 from tritonport.upgrade import upgrade_text
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
@@ -85,6 +86,28 @@ def test_of_several_dots_the_last_one_signals() -> None:
     assert "    left_tmem = tmem_empty(left)\n" in text
     assert "    right_tmem = tmem_alloc(right)\n" in text
     assert "    right = tmem_load(right_tmem, " in text
+
+
+def test_the_second_dot_of_attention_runs_under_the_next_iteration() -> None:
+    text = upgraded(ATTENTION, "3.9").text
+    steady = """
+            qk_started = dot_started(q_smem, k, qk_tmem, qk_done, use_acc=False)
+            mbarrier.wait(v_ready.index(free), free_phase)
+            v = landed(v_ring.index(free), 1, acc_layout)
+            # acc_tmem gets what the iteration before has left.
+            acc_tmem = dot_started(p_operand, v, acc_tmem, acc_done, use_acc=True)
+            mbarrier.wait(qk_done, dots & 1)
+            qk = tmem_load(qk_started, qk_layout) * scale
+"""
+    assert steady in text
+    rescaled = """
+            # The dot of the iteration before is done, and its place in the ring free.
+            mbarrier.wait(acc_done, (dots - 1) & 1)
+            acc_tmem = tmem_store(
+"""
+    assert rescaled in text
+    assert "            p_operand = operand_renewed(p_operand, p.to(v_ring.dtype))\n" in text
+    assert "chained=True" in text
 
 
 @pytest.mark.parametrize("stage", ["tma", "multibuffer", "mma", "all"])
@@ -160,6 +183,27 @@ def test_two_sums_in_one_loop(trips: int, tmp_path: Path) -> None:
     assert torch.equal(got, torch.stack([left, right]))
 
 
+def attention_operands(trips: int, rows: int = 100) -> dict[str, Any]:
+    """Keys for so many iterations, the last of them not full."""
+    generator = torch.Generator().manual_seed(trips)
+    keys = max(32 * trips - 5, 1)
+    made = {
+        name: torch.randn(size, 32, generator=generator).half()
+        for name, size in zip("qkv", (rows, keys, keys), strict=True)
+    }
+    return {**made, "columns": 0 if trips == 0 else keys}
+
+
+@pytest.mark.parametrize("block_m", [32, 64])
+@pytest.mark.parametrize("num_stages", [1, 2, 4])
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_attention_has_the_same_bits(trips: int, num_stages: int, block_m: int, tmp_path: Path) -> None:
+    given = attention_operands(trips) | {"num_stages": num_stages, "BLOCK_M": block_m}
+    got = run(upgraded(ATTENTION).text, tmp_path, **given)
+    assert torch.equal(got, run(upgraded(ATTENTION, stage="tma").text, tmp_path, **given))
+    assert trips or not got.any()
+
+
 # -- faults
 
 AWAITED = "        dot_awaited(done, dots - 1)\n"
@@ -207,6 +251,38 @@ def test_a_fault_is_found(fault: str, tmp_path: Path) -> None:
         run(text.replace(line, instead), tmp_path, **given)
 
 
+CHAIN_FAULTS = {
+    "the product is read before it is there": (
+        "            mbarrier.wait(qk_done, dots & 1)\n",
+        "",
+        "the load reads `\\w+` before|is invalidated while|still reads|not over",
+    ),
+    "the sum is read before it is there": (
+        "            mbarrier.wait(acc_done, (dots - 1) & 1)\n",
+        "",
+        "the load reads `\\w+` before",
+    ),
+    "the operand is written again too early": (
+        "            mbarrier.wait(acc_done, (dots - 1) & 1)\n",
+        "            p_operand = operand_renewed(p_operand, p.to(v_ring.dtype))\n"
+        "            mbarrier.wait(acc_done, (dots - 1) & 1)\n",
+        "the store overwrites `\\w+` while the tcgen05_mma",
+    ),
+    "the other phase": ("(dots - 1) & 1", "dots & 1", "can never end|before the tcgen05_mma"),
+    "the tile of the iteration itself": ("v = landed(v_ring.index(free)", "v = landed(v_ring.index(slot)", "v_ring"),
+    "the tile is not awaited": ("            mbarrier.wait(v_ready.index(free), free_phase)\n", "", "v_ring"),
+}
+
+
+@pytest.mark.parametrize("fault", CHAIN_FAULTS)
+def test_a_fault_in_a_chain_is_found(fault: str, tmp_path: Path) -> None:
+    line, instead, message = CHAIN_FAULTS[fault]
+    text = upgraded(ATTENTION).text
+    assert line in text
+    with pytest.raises(EmulationError, match=message):
+        run(text.replace(line, instead), tmp_path, **attention_operands(5))
+
+
 def test_a_sum_of_nothing_is_not_read(tmp_path: Path) -> None:
     text = upgraded(indexed()).text
     line = "        if dots > 0:\n            total = acc.load(layout)\n"
@@ -247,3 +323,26 @@ def test_it_compiles_within_the_limits_of_the_hardware(num_warps: int, num_stage
     assert "tcgen05.st" not in ptx, "the first dot writes the sum"
     tiles = num_stages * (128 * 64 + 64 * 128) * 2
     assert tiles <= found.shared <= max(tiles, 128 * 128 * 2) + 1024
+
+
+@pytest.mark.parametrize(("sizes", "columns"), [((128, 64, 128), 256), ((128, 128, 256), 512), ((256, 128, 128), 512)])
+def test_a_chain_takes_no_more_tensor_memory_than_there_is(
+    sizes: tuple[int, int, int], columns: int, tmp_path: Path
+) -> None:
+    # Of 256 rows and 128 keys the sum takes 256 columns and the product as many: the dots stay synchronous.
+    module = module_of(upgraded(ATTENTION).text, tmp_path, "compiled")
+    constants = dict(zip(("BLOCK_M", "BLOCK_N", "D"), sizes, strict=True))
+    pointers = {"q_ptr": "*fp16", "k_ptr": "*fp16", "v_ptr": "*fp16", "out_ptr": "*fp32"}
+    numbers = {"scale": "fp32", **dict.fromkeys(("n_queries", "n_keys", "columns"), "i32")}
+    entry = {
+        "fn": module.attention_kernel,
+        "signature": {**pointers, **numbers, **dict.fromkeys(constants, "constexpr")},
+        "constexprs": constants,
+        "num_warps": 8,
+        "num_stages": 2,
+    }
+    found = compile_kernel(entry, "sm_100")
+    assert isinstance(found, Resources), found
+    ptx = found.ptx or ""
+    assert [int(size) for size in re.findall(r"tcgen05\.alloc\S* \[\S+\], (\d+);", ptx)] == [columns]
+    assert found.shared <= load_targets()["sm_100"].shared_memory

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.update_expected import BEFORE
+from scripts.update_expected import BEFORE, BLACKWELL, blackwell
 from tritonport.convert import ConvertOptions
 from tritonport.upgrade import STAGES, upgrade_text
 
@@ -50,3 +50,10 @@ def test_the_stage_writes_the_expected_file(path: Path, stage: str) -> None:
     assert text == expected, hint
     if path.parents[1].name in AGAIN:
         assert upgraded(text, stage) == text
+
+
+@pytest.mark.parametrize("name", BLACKWELL)
+def test_the_last_stage_for_sm_100(name: str) -> None:
+    golden = ROOT / f"fixtures/{name}/expected/sm_100/mma.py"
+    hint = f"run `python scripts/update_expected.py {name}` and read what changed"
+    assert blackwell(ROOT / f"fixtures/{name}/{name}.py") == golden.read_text(encoding="utf-8"), hint

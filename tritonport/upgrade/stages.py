@@ -64,11 +64,12 @@ def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
 
     "all" is every stage that the target has, and "mma" stands on all the others: where TMA cannot copy, cp.async does.
     """
-    hopper = "tile_descriptor" in available(target)
+    needs = {"tma": "tile_descriptor", "async-copy": "ring_layout", "multibuffer": "tile_descriptor", "mma": "dot_awaited"}
+    every = tuple(one for one, function in needs.items() if function in available(target))
     if stage == "mma" and "async-copy" in done:
         return ("mma",) if "tma" not in done else ("multibuffer", "mma")
-    if stage == ALL or (stage == "mma" and hopper):
-        return ("tma", "async-copy", "multibuffer", "mma") if hopper else ("async-copy",)
+    if stage == ALL or (stage == "mma" and stage in every):
+        return every
     if stage == "mma":
         return ("tma", "multibuffer", "mma")
     return ("tma", "multibuffer") if stage == "multibuffer" else (stage,)
@@ -126,7 +127,7 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         if done and is_called(module, kernel):
             continue  # the form with pointers that an entry of this stage calls
         plan = tma_plan.plan_kernel(module, kernel, triton)
-        if options.stage == ALL and not plan.whole:
+        if options.stage == ALL and not plan.whole and "ring_layout" in available(options.target):
             continue  # cp.async takes the tiles that TMA cannot
         problem = _tma_problem(module, kernel, options.target)
         if plan.loads and problem is not None:

@@ -10,13 +10,16 @@ def dot_started(a, b, acc, done, use_acc, precision: gl.constexpr = F32_PRECISIO
     if may_start(a, b, acc, precision):
         # The tensor cores read shared memory through the async proxy: order the stores before them.
         fence_async_shared()
-        tcgen05_mma(a, b, acc, use_acc=use_acc)
-        total = acc
+        if done is None:
+            tcgen05_mma(a, b, acc, use_acc=use_acc)
+        else:
+            tcgen05_mma(a, b, acc, use_acc=use_acc, mbarriers=[done])
+        return acc
     else:
-        if in_tmem(acc):
-            if not use_acc:
-                acc.store(gl.full(acc.shape, 0, acc.dtype, layout=tmem_registers(acc.shape, gl.num_warps())))
+        if not use_acc and in_tmem(acc):
+            acc.store(gl.full(acc.shape, 0, acc.dtype, layout=tmem_registers(acc.shape, gl.num_warps())))
         total = dot_as(a, b, acc, precision, True)
-    if done is not None:
-        tcgen05_commit(done)
-    return total
+        if done is not None:
+            # For dots before it, too, that are still under way.
+            tcgen05_commit(done)
+        return total

@@ -4,7 +4,9 @@ from triton.experimental.gluon.language.nvidia.blackwell import fence_async_shar
 @gluon.jit
 def dot_v5(a, b, acc, use_acc: gl.constexpr):
     """a @ b (+ acc) into acc, which stands in tensor memory, with Blackwell's instructions."""
-    if in_registers(a):
+    if in_tmem(a):
+        a_tile = a
+    elif in_registers(a):
         a_tile = operand_tmem(a)
     else:
         a_tile = operand_smem(a, 0)

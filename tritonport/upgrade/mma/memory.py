@@ -6,13 +6,13 @@ a dot is told by an mbarrier, and a sum stands in tensor memory from before its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import libcst as cst
 
 from tritonport.source.walk import walk
 from tritonport.upgrade.edit import code
-from tritonport.upgrade.mma.plan import KeptUnderWay, plan_loop
+from tritonport.upgrade.mma.plan import KeptUnderWay, Rotated, plan_loop
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.spelling import Dot, names_assigned, simple_assignment
 from tritonport.upgrade.slices import names_of
@@ -45,19 +45,45 @@ class KeptInMemory(KeptUnderWay):
         return next(one for one in self.sums if one.name == dot.target)
 
 
-def plan_in_memory(loop: LoopText) -> KeptInMemory:
+@dataclass(frozen=True)
+class RotatedInMemory(Rotated):
+    """A loop whose last dot of an iteration adds up in tensor memory under the next iteration."""
+
+
+MemoryPlan = KeptInMemory | RotatedInMemory
+
+
+def plan_in_memory(loop: LoopText) -> MemoryPlan:
     """What the stage does with a loop whose dots add up in tensor memory.
 
     Raises:
         Refusal: its dots stay synchronous.
     """
     plan = plan_loop(loop)
-    if not isinstance(plan, KeptUnderWay):
-        raise Refusal("a chain of dots in tensor memory has no form in this stage")
+    if any(ring.ready is None for ring in (plan.delay.rings if plan.delay is not None else ())):
+        raise Refusal("its tiles are copied by cp.async, for which there is no form in tensor memory")
+    return _kept(plan) if isinstance(plan, KeptUnderWay) else _rotated(plan)
+
+
+def _rotated(plan: Rotated) -> RotatedInMemory:
+    if plan.loop.reader.emitted(plan.first.call) != "dot_new" or plan.last.starter != "dot_started":
+        raise Refusal("it is no chain of dots of the port, of which the last one adds up in tensor memory")
+    _sum(plan.loop, plan.last.target)
+    beside = [
+        made[0]
+        for node in walk(plan.loop.function)
+        if isinstance(node, cst.SimpleStatementLine) and (made := simple_assignment(node)) is not None
+        if made[0] != plan.last.target and plan.loop.reader.emitted(made[1]) == "tmem_alloc"
+    ]
+    if beside:
+        raise Refusal(f"{beside[0]} stands in tensor memory beside it, and nothing says what room is left there")
+    return RotatedInMemory(**{one.name: getattr(plan, one.name) for one in fields(plan)})
+
+
+def _kept(plan: KeptUnderWay) -> KeptInMemory:
+    loop = plan.loop
     if plan.delay is None:
         raise Refusal("none of its operands is a tile of a ring")
-    if any(ring.ready is None for ring in plan.delay.rings):
-        raise Refusal("its tiles are copied by cp.async, for which there is no form in tensor memory")
     if any(dot.starter != "dot_started" for dot in plan.dots):
         raise Refusal("it is no dot of the port that adds up in tensor memory")
     sums = tuple(_sum(loop, name) for name in dict.fromkeys(dot.target for dot in plan.dots))
@@ -117,4 +143,4 @@ def _is_zeros(loop: LoopText, node: cst.BaseExpression) -> bool:
     return value is not None and code(value) in ("0", "0.0")
 
 
-__all__ = ["KeptInMemory", "Sum", "plan_in_memory"]
+__all__ = ["KeptInMemory", "MemoryPlan", "RotatedInMemory", "Sum", "plan_in_memory"]

@@ -101,6 +101,11 @@ class RotatedWriter:
                 body.append(self._statement(f"{said}\n{plan.last.target} = {done_text}"))
                 awaited = True
             body += self._operand() if place == plan.last.place else self._plain(place)
+        return self._around(body)
+
+    def _around(self, body: Sequence[cst.BaseStatement]) -> cst.BaseStatement:
+        """The loop from the second iteration on."""
+        plan, loop = self.plan, self.loop
         start = plan.step if plan.start == "0" else f"{plan.start} + {plan.step}"
         given = [start, plan.stop, *([plan.step] if plan.step != "1" else [])]
         block = loop.node.body

@@ -22,7 +22,8 @@ from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, wi
 from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
-from tritonport.upgrade.mma.memory import KeptInMemory, plan_in_memory
+from tritonport.upgrade.mma.memory import KeptInMemory, RotatedInMemory, plan_in_memory
+from tritonport.upgrade.mma.memory_chain import CHAIN_HELPERS, MemoryChainWriter
 from tritonport.upgrade.mma.memory_kept import MEMORY_HELPERS, MemoryWriter
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started
 from tritonport.upgrade.mma.rings import LoopText, Refusal
@@ -160,7 +161,7 @@ class Places:
 
 
 def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOptions) -> str:
-    wanted = MEMORY_HELPERS if family(options.target) == "sm_100" else HELPERS
+    wanted = (*MEMORY_HELPERS, *CHAIN_HELPERS) if family(options.target) == "sm_100" else HELPERS
     renamed = renamed_functions(module, set(wanted), options.target, options.triton)
     helpers = {name: renamed.get(name, name) for name in wanted}
     gl = alias(module, "triton.experimental.gluon.language", "gl")
@@ -174,11 +175,17 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         taken = {*bound.imported, *bound.kernels, *bound.assigned, *bound.functions}
         names = Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
         plan = one.plan
-        if isinstance(plan, KeptInMemory):
+        if isinstance(plan, (KeptInMemory, RotatedInMemory)):
             # Loops of one kernel have barriers and counters of their own.
             names = in_memory.setdefault(one.kernel.node, names)
-            memory = MemoryWriter(plan, helpers, gl, names, module.tree)
+            memory: MemoryWriter | MemoryChainWriter
+            if isinstance(plan, KeptInMemory):
+                memory = MemoryWriter(plan, helpers, gl, names, module.tree)
+            else:
+                memory = MemoryChainWriter(plan, helpers, gl, names, module.tree)
             changed |= memory.write()
+            if isinstance(memory, MemoryChainWriter) and memory.extracted is not None:
+                functions.setdefault(one.kernel.node, []).append(memory.extracted.function)
             used |= memory.used
             imports.append("from triton.experimental.gluon.language.nvidia.blackwell import mbarrier")
             continue

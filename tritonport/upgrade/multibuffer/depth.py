@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.names import Names
 from tritonport.convert.parameters import has_default, with_commas
+from tritonport.convert.snippets import family
 from tritonport.rules_data import load_targets
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import replaced, walk
@@ -18,6 +19,8 @@ from tritonport.upgrade.multibuffer.callers import argument_names, call_sites
 from tritonport.upgrade.multibuffer.plan import Ring
 
 HELPER = "ring_depth_for"
+BESIDE = {"sm_100": 8192}
+"""Bytes for what is converted and reduced between the layouts that tensor memory is loaded to: attention takes 4096."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def _entry(module: SourceModule, launched: Kernel, depths: Sequence[Depth], name
         parts.append(f"once={_listed(names)}")
     if stages := _stages(module, launched, rings):
         parts.append(f"num_stages={stages}")
-    shared_memory = load_targets()[spelling.target].shared_memory
+    shared_memory = load_targets()[spelling.target].shared_memory - BESIDE.get(family(spelling.target), 0)
     return f"{spelling.helper}({', '.join([*parts, f'shared_memory={shared_memory}'])})"
 
 

@@ -183,6 +183,7 @@ def complete(
             num_warps = configs[0].num_warps if num_warps is None else num_warps
     pointers = _pointers(fn.arg_names, signature, entry.get("attrs"))
     stages = {"num_stages": int(entry["num_stages"])} if "num_stages" in entry else {}
+    made: dict[str, Any] = {}
     for layer in layers:
         if type(layer).__name__ == "Heuristics":
             for name, rule in layer.values.items():
@@ -192,13 +193,14 @@ def complete(
                     continue
                 try:
                     numbers = _numbers(fn.arg_names, signature, entry.get("attrs"))
-                    found = _ask(rule, pointers, {**stages, **numbers, **(assumed or {}), **constexprs})
+                    found = _ask(rule, pointers, {**stages, **numbers, **(assumed or {}), **constexprs, **made})
                 except Exception as error:
                     message = f"{kernel}: the heuristic for {name!r} needs a run-time value ({error!r})"
                     raise SpecError(message) from error
                 described = _descriptor_type(found)
                 if described is not None:
                     signature[name] = described
+                    made[name] = found  # a later heuristic may ask how large its tiles are
                 elif name in fn.arg_names:
                     constexprs[name] = found
                 else:
