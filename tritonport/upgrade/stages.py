@@ -64,7 +64,8 @@ def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
 
     "all" is every stage that the target has, and "mma" stands on all the others: where TMA cannot copy, cp.async does.
     """
-    needs = {"tma": "tile_descriptor", "async-copy": "ring_layout", "multibuffer": "tile_descriptor", "mma": "dot_awaited"}
+    copies = "tile_descriptor"
+    needs = {"tma": copies, "async-copy": "ring_layout", "multibuffer": copies, "mma": "dot_awaited"}
     every = tuple(one for one, function in needs.items() if function in available(target))
     if stage == "mma" and "async-copy" in done:
         return ("mma",) if "tma" not in done else ("multibuffer", "mma")
