@@ -217,6 +217,27 @@ def test_dot_precision_is_modelled():
     assert 1e-3 < loss < 32 * 2 * 2**-9
 
 
+@pytest.mark.parametrize(
+    ("precision", "element", "expected"),
+    [
+        # (1 + 2**-11)**2 without the product of the trailing bits, 2**-22.
+        ("tf32x3", 1 + 2**-11, 1 + 2**-10),
+        # (1 + 2**-9)**2 without 2**-18, and with it.
+        ("bf16x3", 1 + 2**-9, 1 + 2**-8),
+        ("bf16x6", 1 + 2**-9, 1 + 2**-8 + 2**-18),
+        # Infinity times trailing bits of zero is NaN, but not the product.
+        ("tf32x3", torch.inf, torch.inf),
+        ("bf16x6", torch.inf, torch.inf),
+    ],
+)
+def test_dots_of_parts_are_modelled(precision, element, expected):
+    a, out = torch.zeros(32, 32), torch.zeros(32, 32)
+    a[0, 0] = element
+    with emulated():
+        dot_kernel[(1,)](a, a, out, PRECISION=precision, S=32)
+    assert out[0, 0] == expected + 1
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_dot_of_half_precision_operands(dtype):
     gen = torch.Generator().manual_seed(5)

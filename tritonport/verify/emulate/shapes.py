@@ -10,6 +10,7 @@ from triton._C.libtriton import ir
 
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.floats import from_float, to_float, truncate_tf32
+from tritonport.verify.emulate.split_dots import is_split, pairs_of, without_nan
 from tritonport.verify.emulate.values import Array, BlockType, Value, layout_of, shape_of, storage
 
 
@@ -19,8 +20,8 @@ def matrix_product(a: Value, b: Value, precision: Any) -> Array:
     Every product of both dialects comes from here, whatever instruction is to compute it, and the operands are laid
     out alike in memory, so that a kernel and its port get the same bits.
 
-    With tf32 precision, fp32 operands lose the bits a tensor core ignores; the split modes (tf32x3, bf16x3, ...) are
-    taken as exact products of fp32 operands.
+    With tf32 precision, fp32 operands lose the bits a tensor core ignores. For precisions in several dots see
+    `split_product`.
     """
     if a.dtype.is_int():
         return np.asarray(np.matmul(a.data.astype(np.int32, order="C"), b.data.astype(np.int32, order="C")))
@@ -41,6 +42,17 @@ def accumulate(product: Array, acc: Value | None, dtype: Any, layout: Any) -> Va
         return Value(product + acc.data, dtype, layout)
     rounded = to_float(from_float(product, dtype), dtype)
     return Value(from_float(rounded + to_float(acc.data, dtype), dtype), dtype, layout)
+
+
+def split_product(a: Value, b: Value, acc: Value, precision: Any) -> Value:
+    """acc + a @ b in several dots of the operands' parts, each rounded, then added to what was there before."""
+    *smaller, leading = pairs_of(a, b, precision)
+    total = None
+    for left, right in smaller:
+        total = accumulate(matrix_product(left, right, ir.INPUT_PRECISION.TF32), total, acc.dtype, None)
+    assert total is not None
+    total = accumulate(matrix_product(*leading, ir.INPUT_PRECISION.TF32), without_nan(total), acc.dtype, layout_of(acc))
+    return Value(total.data + acc.data, acc.dtype, layout_of(acc))
 
 
 class ShapeOps:
@@ -109,6 +121,8 @@ class ShapeOps:
         return Value(np.bincount(kept.reshape(-1), minlength=bins).astype(np.int32), tl.int32, layout)
 
     def create_dot(self, a: Value, b: Value, acc: Value, precision: Any, _imprecise: object) -> Value:
+        if is_split(a, acc, precision):
+            return split_product(a, b, acc, precision)
         return accumulate(matrix_product(a, b, precision), acc, acc.dtype, layout_of(acc))
 
     def create_barrier(self, *_: object, **__: object) -> None:
