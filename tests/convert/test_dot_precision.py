@@ -51,6 +51,33 @@ def test_as_many_instructions_of_each_kind(port: tuple[str, ModuleType], precisi
     assert ("f16" in str(ported.mma)) == precision.startswith("bf16")
 
 
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+def test_operands_are_taken_apart_where_tensor_cores_read_them(port: tuple[str, ModuleType], precision: str) -> None:
+    original, ported = both(port, "precise", "fp32", PRECISION=precision)
+    if port[0] == "sm_90":
+        # Each part of the right operand is stored once, and none of the left one: it stays in registers.
+        parts = 3 if precision == "bf16x6" else 2
+        assert len(re.findall(r"ttg\.local_alloc %", ported.ttgir)) == parts + 1
+        assert ported.registers <= 1.1 * original.registers
+    assert (ported.conversions, ported.spills) <= (original.conversions, original.spills)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_bits_are_those_of_the_original(port: tuple[str, ModuleType], precision: str) -> None:
+    target, module = port
+    g = torch.Generator().manual_seed(0)
+    a, b, c = (torch.randn(size, generator=g) for size in ((64, 32), (32, 64), (64, 64)))
+    a[3, 5], a[6, 7] = torch.inf, 2.0**120
+    results = []
+    for where in (precision_kernels, module):
+        kernel, sums = where.precise, c.clone()
+        flags = {flag: True for flag in kernel.arg_names if flag.endswith("ALIGNED")}
+        with emulated(target=target):
+            kernel[(1,)](a, b, sums, 1, PRECISION=precision, **flags)
+        results.append(sums)
+    assert torch.equal(*results) and not results[0].isnan().any()
+
+
 def test_sums_of_several_dots_in_a_loop(port: tuple[str, ModuleType]) -> None:
     original, ported = both(port, "split_in_a_loop", "fp32")
     assert ported.mma == original.mma

@@ -3,6 +3,7 @@
 from types import ModuleType, SimpleNamespace
 
 import pytest
+import triton.experimental.gluon.language as gl
 import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tritonport.rules_data import rules_dir
 HEAD = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n\n\n"
 NAMES = (
     "coalesced",
+    "column_major",
     "element_bits",
     "exact_log2",
     "index_layout",
@@ -171,6 +173,47 @@ def test_warps_of_a_dot_tile_it_as_triton_does(
 ) -> None:
     """Read from the TTGIR of `tl.dot` on sm_80, with Triton 3.6.0 and 3.9.0 alike."""
     assert list(emitted.mma_v2_layout([m, n], warps, False, None).warps_per_cta) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "warps", "expected"),
+    [
+        ([1, 64, 64], 4, [1, 2, 2]),
+        ([2, 64, 32], 4, [2, 2, 1]),
+        ([2, 32, 64], 8, [2, 1, 4]),
+        ([1, 16, 64], 4, [1, 1, 4]),
+        ([2, 16, 16], 8, [2, 2, 2]),
+        ([1, 128, 16], 8, [1, 8, 1]),
+        ([4, 32, 32], 8, [4, 1, 2]),
+        ([1, 64, 128], 8, [1, 2, 4]),
+        ([8, 16, 16], 4, [4, 1, 1]),
+    ],
+)
+@pytest.mark.parametrize("chained", [False, True])
+def test_warps_that_a_batch_does_not_need_divide_its_matrices(
+    emitted: ModuleType, shape: list[int], warps: int, expected: list[int], chained: bool
+) -> None:
+    """Read from the TTGIR of Triton 3.9.0 on sm_90; 3.6.0 lets warps repeat what others do, up to eight times."""
+    layout = emitted.mma_v2_layout(shape, warps, chained, None)
+    assert (list(layout.warps_per_cta), list(layout.instr_shape)) == (expected, [1, 16, 8])
+
+
+@pytest.mark.parametrize(
+    ("registers", "expected"),
+    [
+        # Runs of 2 along the columns against 16 along the rows, of 4 against 2, and of one.
+        ([[1, 0], [0, 1], [0, 2], [0, 4], [0, 8]], False),
+        ([[0, 1], [1, 0], [2, 0]], True),
+        ([[1, 0]], True),
+        ([[0, 1]], False),
+        ([], False),
+    ],
+)
+def test_shared_memory_has_the_order_of_the_longer_runs(
+    emitted: ModuleType, registers: list[list[int]], expected: bool
+) -> None:
+    layout = gl.DistributedLinearLayout(registers, [[0, 0]] * 5, [[0, 0]] * 2, [], [64, 64])
+    assert emitted.column_major(layout) == expected
 
 
 def test_dots_share_a_tile_that_all_of_them_can_read(emitted: ModuleType) -> None:

@@ -6,7 +6,7 @@ def dot_v5(a, b, acc, use_acc: gl.constexpr):
     """a @ b (+ acc) into acc, which stands in tensor memory, with Blackwell's instructions."""
     if in_tmem(a):
         a_tile = a
-    elif in_registers(a):
+    elif is_computed(a):
         a_tile = operand_tmem(a)
     else:
         a_tile = operand_smem(a, 0)

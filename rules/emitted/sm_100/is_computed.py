@@ -1,5 +1,5 @@
 @gluon.constexpr_function
-def in_registers(x):
+def is_computed(x):
     """Whether an operand is a tile that was computed: one in the layout of an earlier dot's result."""
     return isinstance(x, gl.tensor) and isinstance(
         x.type.layout, (gl.NVMMADistributedLayout, gl.DistributedLinearLayout)

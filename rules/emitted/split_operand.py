@@ -1,0 +1,12 @@
+@gluon.jit
+def split_operand(x, index: gl.constexpr, layout: gl.constexpr, precision: gl.constexpr):
+    """A float32 operand where it is taken apart: in the registers that mma.sync reads it from, if that is what does."""
+    if not is_mma(layout):
+        return x
+    else:
+        width: gl.constexpr = operand_width(part_type(x.dtype, precision))
+        operand_layout: gl.constexpr = gl.DotOperandLayout(index, layout, width)
+        if index == 0 and in_registers(x):
+            return gl.convert_layout(x, operand_layout)
+        else:
+            return staged(x, index).load(operand_layout)

@@ -1,0 +1,101 @@
+"""Index ranges of loops that have dots, made before the loop.
+
+Triton's compiler moves what a loop does not change out of it (MLIR's `loop-invariant-code-motion`); Gluon leaves
+everything where it is written. LLVM moves it too, but only after it has folded `start + arange(...)` into other sums,
+which cost up to 24 registers more where tiles of dots take the rest (backward of attention on sm_90).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.walk import walk
+
+Loop = cst.For | cst.While
+
+
+def ranges_before(
+    loop: Loop, fresh: Callable[[str], str], moves: Callable[[str], bool]
+) -> tuple[list[cst.BaseStatement], Loop]:
+    """The index ranges in a written loop's body as lines to stand before it, and the loop that reads them there.
+
+    What an `if` in the loop does stays in it: a range may be one for some values of a constexpr alone.
+
+    fresh: a name for a range, from the one that is wanted. moves: whether a variable that is a range, and nothing
+    else, may be assigned before the loop.
+    """
+    if not isinstance(loop.body, cst.IndentedBlock):
+        return [], loop
+    changed = set(assigned_names(loop.body))
+    if isinstance(loop, cst.For):
+        changed |= {name.value for name in walk(loop.target) if isinstance(name, cst.Name)}
+    made: dict[str, str] = {}
+    moved: list[cst.SimpleStatementLine] = []
+    kept: list[cst.BaseStatement] = []
+    for line in loop.body.body:
+        assignment = _assignment(line)
+        ranges = [node for node in walk(assignment.value) if _is_range(node, changed)] if assignment else []
+        if assignment is None or not ranges:
+            kept.append(line)
+            continue
+        assert isinstance(line, cst.SimpleStatementLine)
+        target = cst.ensure_type(assignment.targets[0].target, cst.Name).value
+        if ranges[0] is assignment.value:
+            (moved if moves(target) else kept).append(line)
+            continue
+        for node in ranges:
+            text = _text(node)
+            if text not in made:
+                made[text] = fresh(f"{target}_in_block")
+                moved.append(_line(made[text], node))
+            line = cst.ensure_type(line.deep_replace(node, cst.Name(made[text])), cst.SimpleStatementLine)
+        kept.append(line)
+    if not moved:
+        return [], loop
+    blank, comments = _leading(loop.leading_lines)
+    lines = [line.with_changes(leading_lines=_leading(line.leading_lines)[1]) for line in moved]
+    lines[0] = lines[0].with_changes(leading_lines=[*blank, *lines[0].leading_lines])
+    if moved[0] is loop.body.body[0]:
+        # The next line is the first one now: no blank line parts it from the head of the loop.
+        kept[0] = kept[0].with_changes(leading_lines=_leading(getattr(kept[0], "leading_lines", ()))[1])
+    return list(lines), loop.with_changes(leading_lines=comments, body=loop.body.with_changes(body=kept))
+
+
+def _assignment(line: cst.BaseStatement) -> cst.Assign | None:
+    """`x = ...` where a line is that and nothing else."""
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    small = line.body[0]
+    single = isinstance(small, cst.Assign) and len(small.targets) == 1
+    return small if isinstance(small, cst.Assign) and single and isinstance(small.targets[0].target, cst.Name) else None
+
+
+def _is_range(node: cst.CSTNode, changed: set[str]) -> bool:
+    """Whether a node is `gl.arange(..., layout=...)` of what the loop does not change."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Attribute, cst.Name)):
+        return False
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    laid_out = any(argument.keyword is not None and argument.keyword.value == "layout" for argument in node.args)
+    read = {part.value for part in walk(node) if isinstance(part, cst.Name)}
+    return name.value == "arange" and laid_out and not read & changed
+
+
+def _text(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+def _line(name: str, value: cst.CSTNode) -> cst.SimpleStatementLine:
+    assert isinstance(value, cst.BaseExpression)
+    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
+
+
+def _leading(lines: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """The blank lines above a statement, and the comments from the first one on."""
+    first = next((place for place, line in enumerate(lines) if line.comment is not None), len(lines))
+    return list(lines[:first]), list(lines[first:])
+
+
+__all__ = ["ranges_before"]
