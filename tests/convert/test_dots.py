@@ -282,5 +282,6 @@ TILE = "b_desc.load([k, 0])"
 def test_a_choice_between_tiles_of_descriptors(other: str, use: str, first: str, second: str) -> None:
     port = ported(kernel_text(DESCRIPTORS.format(other=other, use=use), PARAMETERS))
     assert "a = tma_operand(a_desc, [0, k], True, F32_PRECISION)" in port
-    lines = [line.strip() for line in port.splitlines() if line.strip().startswith("b = ")]
+    kernel = port[port.index("def kernel(") :]
+    lines = [line.strip() for line in kernel.splitlines() if line.strip().startswith("b = ")]
     assert len(lines) == 2 and first in lines[0] and second in lines[1]
