@@ -14,4 +14,4 @@ def make_inputs(device, seed):
 
 
 def launch(q, k, v, do, h, dh):
-    return chunk_bwd_dqkwg(q, k, v, do, h, dh, chunk_size=CHUNK)[:2]
+    return chunk_bwd_dqkwg(q, k, v, do, h, dh, scale=KEYS**-0.5, chunk_size=CHUNK)[:2]

@@ -11,4 +11,4 @@ def make_inputs(device, seed):
 
 
 def launch(q, k, do, g):
-    return chunk_bwd_dv_local(q, k, do, g=g, chunk_size=CHUNK)
+    return chunk_bwd_dv_local(q, k, do, g=g, scale=KEYS**-0.5, chunk_size=CHUNK)

@@ -19,6 +19,7 @@ from tritonport.upgrade.tma.assume import Assumed, choices, reached, specialised
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
+from tritonport.upgrade.values import readers_of
 
 READ = "read from memory"
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
@@ -92,15 +93,17 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
 
     Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
     (sequences of any lengths, or of one), the copies are for launches that take the other. Where the two branches give
-    an address two forms, they are for launches that take the one with more copies.
+    an address two forms, or load tiles of their own, they are for launches that take the one that leaves fewer loads.
     """
     plan = _planned(module, kernel, triton, ())
     base: tuple[Assumed, ...] = ()
     if _says(plan, READ):
         base = without_loads(kernel, _operands(module, kernel), triton)
         plan = _better(plan, _planned(module, kernel, triton, base)) if base else plan
-    if _says(plan, *_TWO_FORMS):
-        for ways in choices(kernel, [*_operands(module, kernel), *_unknown_stores(module, kernel)], triton):
+    behind = _as_if_behind(plan)
+    if behind or _says(plan, *_TWO_FORMS):
+        asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
+        for ways in choices(kernel, asked, triton):
             decided = {known.test for known in base}
             tried = [_planned(module, kernel, triton, (*base, one)) for one in ways if one.test not in decided]
             for other in tried:
@@ -110,7 +113,15 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
 
 
 def _better(plan: KernelPlan, other: KernelPlan) -> KernelPlan:
-    return other if len(other.loads) > len(plan.loads) else plan
+    """The other plan where it leaves fewer loads and keeps the copies; a branch with copies of its own is no gain."""
+    kept = {one.access.target for one in plan.loads} <= {one.access.target for one in other.loads}
+    return other if kept and len(_left(other)) < len(_left(plan)) else plan
+
+
+def _left(plan: KernelPlan) -> list[Refused]:
+    """The loads that stay; those that branches before and behind the loops have weigh nothing."""
+    loads = [one for one in plan.refused if one.access.kind == "load"]
+    return [one for one in loads if one.access.loops or not one.access.branch]
 
 
 def _says(plan: KernelPlan, *words: str) -> bool:
@@ -119,6 +130,12 @@ def _says(plan: KernelPlan, *words: str) -> bool:
 
 def _operands(module: SourceModule, kernel: Kernel) -> list[Access]:
     return [one for one in accesses_of(module, kernel) if one.kind == "load" and _is_operand(one, kernel)]
+
+
+def _as_if_behind(plan: KernelPlan) -> list[Access]:
+    """The loads that branches have, as if they stood behind them and read what the branches assign."""
+    found = [one.access for one in _left(plan) if one.access.branch and one.access.target]
+    return [replace(one, node=one.node.with_changes(args=[cst.Arg(cst.Name(one.target))])) for one in found]
 
 
 def _unknown_stores(module: SourceModule, kernel: Kernel) -> list[Access]:
@@ -241,10 +258,19 @@ class _Planner:
         if access.kind == "store" and (len(box.inner) != 2 or (box.outer and order != (0, 1))):
             return [Reason(NO_DESCRIPTOR, "its contiguous dimension is not the last of a matrix")]
         operand = Operand()
-        # A name with other values too has one type: in registers.
-        if access.kind == "load" and self.assigned[access.target] == loads:
-            operand = operand_of(access.target, self._lines(), self.kernel.node)
+        readers = self._readers(access, loads)
+        # Values that meet have one type: in registers.
+        if readers is not None:
+            operand = operand_of(access.target, readers, self.kernel.node)
         return Tile(access, box, coordinates, order, operand)
+
+    def _readers(self, access: Access, loads: int) -> list[cst.BaseStatement] | None:
+        """The statements that read what an access loads, and no other value."""
+        if access.kind != "load":
+            return None
+        if self.assigned[access.target] == loads:
+            return self._lines()
+        return readers_of(access.target, access.node, self.kernel.node)
 
     def _problem(self, access: Access) -> str | None:
         form = access.address

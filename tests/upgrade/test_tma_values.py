@@ -1,0 +1,112 @@
+"""Stage tma: names with several values, and tiles that branches load."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import libcst as cst
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+from tritonport.upgrade.values import readers_of
+
+TWO_LOOPS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sums_kernel(a_ptr, b_ptr, c_ptr, K: tl.constexpr, SCALED: tl.constexpr, BY_COLUMNS: tl.constexpr):
+    rows = tl.arange(0, 32)
+    acc = tl.zeros((32, 32), dtype=tl.float32)
+    for k in range(0, K // 2, 16):
+        offs = k + tl.arange(0, 16)
+        a = tl.load(a_ptr + rows[:, None] * K + offs[None, :])
+        if BY_COLUMNS:
+            b = tl.trans(tl.load(b_ptr + rows[:, None] * K + offs[None, :]))
+        else:
+            b = tl.load(b_ptr + offs[:, None] * 32 + rows[None, :])
+        if SCALED:
+            s = tl.load(c_ptr + rows[:, None] * 32 + offs[None, :])
+            a = (a * s).to(a.dtype)
+        acc = tl.dot(a, b, acc)
+    for k in range(K // 2, K, 16):
+        offs = k + tl.arange(0, 16)
+        a = tl.load(a_ptr + rows[:, None] * K + offs[None, :])
+        b = tl.load(b_ptr + offs[:, None] * 32 + rows[None, :])
+        acc += 2 * tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * 32 + rows[None, :], acc)
+
+
+def launch(a, b):
+    c = torch.empty((32, 32), dtype=torch.float32)
+    sums_kernel[(1,)](a, b, c, a.shape[1], SCALED=False, BY_COLUMNS=False)
+    return c
+"""
+PLAIN = TWO_LOOPS.replace(
+    TWO_LOOPS[TWO_LOOPS.index("        if BY_COLUMNS") : TWO_LOOPS.index("        acc = tl.dot(a, b, acc)")],
+    "        b = tl.load(b_ptr + offs[:, None] * 32 + rows[None, :])\n",
+)
+
+
+def tiles_of(text: str) -> str:
+    return text[text.index("def sums_kernel_tiles(") : text.rindex("def sums_kernel(")]
+
+
+def check(text: str, folder: Path) -> None:
+    torch.manual_seed(0)
+    a, b = (torch.randint(-3, 4, size).to(torch.float16) for size in ((32, 64), (64, 32)))
+    got, made = run(text, folder, a=a, b=b)
+    expected = a[:, :32].float() @ b[:32].float() + 2 * a[:, 32:].float() @ b[32:].float()
+    torch.testing.assert_close(got, expected, rtol=0, atol=0)
+    assert made and all(made)
+
+
+def test_two_loops_with_the_same_names_read_their_tiles_in_place(tmp_path: Path) -> None:
+    text = upgraded(PLAIN).text
+    tiles = tiles_of(text)
+    for name in ("a", "b"):
+        assert tiles.count(f"{name} = landed(") == 2
+    check(text, tmp_path)
+
+
+def test_a_tile_of_which_branches_load_two_forms_is_copied_for_one_of_them(tmp_path: Path) -> None:
+    text = upgraded(TWO_LOOPS.replace("(c_ptr + rows[:, None] * 32 + offs", "(b_ptr + rows[:, None] * 32 + offs")).text
+    tiles = tiles_of(text)
+    assert "if BY_COLUMNS" not in tiles
+    assert "if SCALED" not in tiles, "a load that only some launches have is left to them"
+    assert tiles.count("b = landed(") == 2
+    assert "s_desc" not in text
+    check(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        (["x = load(1)", "use(x)", "x = load(2)", "use(x, x)"], ["use(x)"]),
+        (["for i in r:", "    x = load(1)", "    use(x)", "for i in r:", "    x = load(2)", "    no(x)"], ["use(x)"]),
+        (["x = load(1)", "x = use(x)", "no(x)"], ["x = use(x)"]),
+        (["x = load(1)", "for i in r:", "    use(x)", "    x = load(2)"], None),
+        (["x = load(1)", "if c:", "    x = load(2)", "use(x)"], None),
+        (["x = load(2)", "for i in r:", "    use(x)", "    x = load(1)"], None),
+        (["if c:", "    x = load(1)", "else:", "    x = load(2)", "use(x)"], None),
+        (["for i in r:", "    x = load(2)", "for i in r:", "    x = load(1)", "    use(x)"], ["use(x)"]),
+    ],
+)
+def test_the_readers_of_one_value_of_a_name(lines: list[str], read: list[str] | None) -> None:
+    function: Any = cst.parse_statement("def f():\n" + "".join(f"    {line}\n" for line in lines))
+    calls: list[Any] = []
+
+    class Finder(cst.CSTVisitor):
+        def visit_Call(self, node: cst.Call) -> None:
+            if isinstance(node.func, cst.Name) and node.func.value == "load" and node.args[0].value.value == "1":  # type: ignore[attr-defined]
+                calls.append(node)
+
+    function.visit(Finder())
+    found = readers_of("x", calls[0], function)
+    code = cst.Module([]).code_for_node
+    assert (found if found is None else [code(one).strip() for one in found]) == read
