@@ -50,6 +50,15 @@ CASES = {
     "gla_o": "fla/ops/gla/chunk.py",
     "gla_da": "fla/ops/gla/chunk.py",
     "gla_dv": "fla/ops/gla/chunk.py",
+    "comba_kkt": "fla/ops/comba/wy_fast.py",
+    "comba_wy": "fla/ops/comba/wy_fast.py",
+    "deltaproduct_o": "fla/ops/gated_delta_product/chunk_deltaproduct_o.py",
+    "gsa_k": "fla/ops/gsa/chunk_fwd.py",
+    "kda_dav": "fla/ops/kda/chunk_bwd.py",
+    "kda_wy": "fla/ops/kda/wy_fast.py",
+    "nsa_compression": "fla/ops/nsa/compression.py",
+    "parallax": "fla/ops/parallax/parallel.py",
+    "rebased": "fla/ops/rebased/parallel.py",
 }
 """The functions, by the name of their case, and the file that each is in."""
 
@@ -73,7 +82,7 @@ def upgrade(folder: Path, file: str, out: Path) -> str:
         return ""
     command = [sys.executable, "-m", "tritonport", "upgrade", "--stage", "all", "--target", "sm_90", "-q"]
     command += ["-o", str(target), str(folder / file)]
-    ended = run_to_end(command, _environment(folder), target.with_suffix(".log"), 300)
+    ended = run_to_end(command, _environment(folder), target.with_suffix(".log"), 600)
     return "" if target.is_file() else ended.output[-400:] or "no output"
 
 

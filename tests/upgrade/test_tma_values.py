@@ -110,3 +110,19 @@ def test_the_readers_of_one_value_of_a_name(lines: list[str], read: list[str] | 
     found = readers_of("x", calls[0], function)
     code = cst.Module([]).code_for_node
     assert (found if found is None else [code(one).strip() for one in found]) == read
+
+
+CAST = PLAIN.replace("acc += 2 * tl.dot(a, b)", "acc += 2 * tl.dot(a.to(b.dtype), b)")
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32])
+def test_a_tile_is_read_in_place_where_its_type_is_the_one_asked_for(kind: torch.dtype, tmp_path: Path) -> None:
+    text = upgraded(CAST.replace("tl.dot(a, b, acc)", "tl.dot(a.to(b.dtype), b, acc)")).text
+    tiles = tiles_of(text)
+    assert tiles.count("of_type(a, b.dtype)") == 2
+    assert tiles.count("a = landed(") == 2
+    torch.manual_seed(0)
+    a, b = (torch.randint(-3, 4, size) for size in ((32, 64), (64, 32)))
+    got, made = run(text, tmp_path, a=a.to(kind), b=b.to(torch.float16))
+    torch.testing.assert_close(got, a[:, :32].float() @ b[:32].float() + 2 * a[:, 32:].float() @ b[32:].float())
+    assert made and all(made)

@@ -60,8 +60,8 @@ def feeds_dot(name: str, body: Sequence[cst.BaseStatement]) -> bool:
     return any(reached & set(_names(call)) for call in calls)
 
 
-def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.FunctionDef) -> Operand:
-    """How the dots of a loop read the tile of this name."""
+def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.FunctionDef, casts: bool = False) -> Operand:
+    """How the dots of a loop read the tile of this name; `casts`: or `name.to(dtype)`, which may be the tile itself."""
     reads = [node for statement in body for node in _reads(statement, name)]
     found: set[Operand] = set()
     for statement in body:
@@ -69,12 +69,24 @@ def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.Funct
             if not isinstance(call, cst.Call) or not is_dot(call):
                 continue
             for place, argument in enumerate(call.args[:2]):
-                if isinstance(argument.value, cst.Name) and argument.value.value == name:
+                cast = cast_of(argument.value) if casts else None
+                value = argument.value if cast is None else cast[0]
+                if isinstance(value, cst.Name) and value.value == name:
                     found.add(_role(call, place, function))
-                    reads = [node for node in reads if node is not argument.value]
+                    reads = [node for node in reads if node is not value]
     if len(found) != 1 or reads:
         return Operand()
     return found.pop()
+
+
+def cast_of(node: cst.CSTNode) -> tuple[cst.Name, cst.BaseExpression] | None:
+    """The variable and the type of `name.to(dtype)`; None for anything else."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "to":
+        return None
+    value = node.func.value
+    if not isinstance(value, cst.Name) or len(node.args) != 1 or node.args[0].keyword is not None:
+        return None
+    return value, node.args[0].value
 
 
 def _role(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
@@ -139,4 +151,4 @@ def _reads(statement: cst.CSTNode, name: str) -> list[cst.Name]:
     ]
 
 
-__all__ = ["Operand", "called", "feeds_dot", "is_dot", "operand_of"]
+__all__ = ["Operand", "called", "cast_of", "feeds_dot", "is_dot", "operand_of"]

@@ -11,7 +11,7 @@ import libcst as cst
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.dots import called
+from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
@@ -60,6 +60,7 @@ class BodyWriter(CopyingWriter):
         self.index = "_"
         self.wide = Wide(plan.form)
         self.types = self._types()
+        self.types |= self._casts()
 
     def write(self) -> cst.BaseSuite:
         """The body in place of the kernel's own."""
@@ -106,6 +107,19 @@ class BodyWriter(CopyingWriter):
                 base = self.code(node).removesuffix(".dtype.element_ty")
                 if base in by_base:
                     swaps[node] = cst.parse_expression(f"{by_base[base]}.dtype")
+        return swaps
+
+    def _casts(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """`of_type(a, dtype)` where a dot reads `a.to(dtype)` of a tile that it may read in place."""
+        names = {one.tile.access.target for one in self.copied.values() if one.tile.operand.result is not None}
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for call in walk(self.plan.form.node.body):
+            for argument in call.args[:2] if isinstance(call, cst.Call) and is_dot(call) else ():
+                cast = cast_of(argument.value)
+                if cast is not None and cast[0].value in names:
+                    dtype = self.code(replaced(cast[1], self.types))
+                    text = f"{self.use.helpers['of_type']}({cast[0].value}, {dtype})"
+                    swaps[argument.value] = cst.parse_expression(text)
         return swaps
 
     # -- statements

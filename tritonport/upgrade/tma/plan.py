@@ -261,7 +261,7 @@ class _Planner:
         readers = self._readers(access, loads)
         # Values that meet have one type: in registers.
         if readers is not None:
-            operand = operand_of(access.target, readers, self.kernel.node)
+            operand = operand_of(access.target, readers, self.kernel.node, casts=True)
         return Tile(access, box, coordinates, order, operand)
 
     def _readers(self, access: Access, loads: int) -> list[cst.BaseStatement] | None:

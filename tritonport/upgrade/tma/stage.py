@@ -16,7 +16,17 @@ from tritonport.upgrade.tma.kernel import FileNames, with_descriptors
 from tritonport.upgrade.tma.plan import KernelPlan
 from tritonport.upgrade.tma.spelled import SpelledWriter, copies_of
 
-EMITTED = ("in_order", "landed", "landed_operand", "load_tile", "read_alike", "store_tile", "tile_descriptor", "unit")
+EMITTED = (
+    "in_order",
+    "landed",
+    "landed_operand",
+    "load_tile",
+    "of_type",
+    "read_alike",
+    "store_tile",
+    "tile_descriptor",
+    "unit",
+)
 _IMPORTS = ["from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma"]
 
 
