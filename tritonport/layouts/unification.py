@@ -80,8 +80,10 @@ def _may_be(root: Root, term: Term) -> bool:
     if isinstance(term, Root):
         return _compatible(root, term)
     if isinstance(term, Permute) and isinstance(term.parent, Root):
-        # The lowering of scans takes no permuted layout of a dot.
-        return _compatible(_permuted(root, term.order), term.parent) and not (root.whole and term.parent.dot)
+        # Tensor cores give no permuted layout, and the lowering of scans takes none of a dot.
+        if root.dot is not None or (root.whole and term.parent.dot):
+            return False
+        return _compatible(_permuted(root, term.order), term.parent)
     if root.whole or root.dot is not None:
         return False
     if root.single and _is_slice(term):
