@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis import dims
-from tritonport.analysis.access.forms import ZERO, Axis, Form, Mask, Opaque, plus, show, times
+from tritonport.analysis.access.forms import ALWAYS, ZERO, Axis, Condition, Form, Mask, Opaque, plus, show, times
 from tritonport.analysis.access.loops import Loop, iteration_of
 from tritonport.analysis.dims import Dim
 from tritonport.source.module import Kernel, SourceModule
@@ -70,7 +70,7 @@ class Access:
         for dimension, axis in enumerate(self.address.axes):
             parts = [] if axis is None else _bounds(axis)
             parts += [
-                f"{condition.operator} {show(condition.bound.offset)}"
+                f"{condition.operator} {show(condition.bound.offset)}" + _where(condition)
                 for condition in (self.mask.conditions if self.mask is not None else ())
                 if _dimension(condition.form, self.address.rank) == dimension
             ]
@@ -103,6 +103,10 @@ def difference(form: Form, atom: str, step: Dim) -> Dim | None:
         if len(depends) > 1 or any(part not in counted for part in depends) or (depends and monomial in inside):
             return None
     return change
+
+
+def _where(condition: Condition) -> str:
+    return "" if condition.when == ALWAYS else " in some branches"
 
 
 def _bounds(axis: Axis) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import libcst as cst
@@ -11,7 +13,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque, Several, Value
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import replaced, walk
 
 Environment = dict[str, Value]
 PASS_THROUGH = frozenset({"to", "cast", "convert_layout", "multiple_of", "max_contiguous", "max_constancy"})
@@ -34,6 +36,8 @@ class ExpressionReader:
         self.loose = loose
         self.environment: Environment = {}
         self.constexprs = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
+        assigned = Counter([*(one.name for one in kernel.parameters), *_targets(kernel.node.body)])
+        self.reassigned = {name for name, times in assigned.items() if times > 1}
 
     def text(self, node: cst.CSTNode) -> str:
         """The source of a node, without parentheses around it."""
@@ -84,7 +88,22 @@ class ExpressionReader:
         if tiles:
             first = tiles[0]
             return first if isinstance(first, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
-        return Form(dims.opaque(self.text(node), ""))
+        return Form(dims.opaque(self._resolved(node), ""))
+
+    def _resolved(self, node: cst.BaseExpression) -> str:
+        """The source of a number; a name that has several values in the kernel is what it stands for here."""
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        meanings: dict[str, str] = {}
+        functions = {id(one.func) for one in walk(node) if isinstance(one, cst.Call)}
+        for one in walk(node):
+            if not isinstance(one, cst.Name) or one.value not in self.reassigned or id(one) in functions:
+                continue
+            value = self.environment.get(one.value)
+            if isinstance(value, Form) and value.is_scalar and value.offset != dims.symbol(one.value):
+                mark = f"meaning_{len(meanings)}_"
+                swaps[one], meanings[mark] = cst.Name(mark), dims.grouped(forms.show(value.offset))
+        text = self.text(replaced(node, swaps) if swaps else node)
+        return re.sub(r"\bmeaning_\d+_", lambda found: meanings.get(found[0], found[0]), text)
 
     def _binary(self, node: cst.BinaryOperation) -> Value:
         left, right = self.evaluate(node.left), self.evaluate(node.right)
@@ -314,6 +333,13 @@ class ExpressionReader:
             return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         place = axis.offset.value % (base.rank + 1)
         return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
+
+
+def _targets(body: cst.CSTNode) -> Iterator[str]:
+    """The names that statements give a value, as often as they do."""
+    for node in walk(body):
+        if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
+            yield from (one.value for one in walk(node.target) if isinstance(one, cst.Name))
 
 
 def _is_number(mask: Mask) -> bool:

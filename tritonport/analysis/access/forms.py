@@ -15,6 +15,9 @@ from tritonport.analysis.dims import Dim
 
 ZERO = dims.number(0)
 Layout = str | None
+Paths = tuple[tuple[tuple[str, int], ...], ...]
+"""Ways through `if`s, any one of them: each is the tests on the way, as source text, with the branch (0 or 1)."""
+ALWAYS: Paths = ((),)
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,12 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Condition:
-    """`form < bound`, `<=`, `>=` or `>`, with a scalar bound."""
+    """`form < bound`, `<=`, `>=` or `>`, with a scalar bound; `when`: the ways through the kernel on which it is asked."""
 
     form: Form
     operator: str
     bound: Form
+    when: Paths = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,26 @@ class Mask:
     conditions: tuple[Condition, ...] = ()
     opaque: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+
+
+NOTHING = Form(dims.symbol("None"))
+"""`None` in the place of a mask: every element is read."""
+
+
+def either(test: str, one: Mask, other: Mask) -> Mask:
+    """The mask behind `if test: mask = one` and `else: mask = other`."""
+    if one.opaque != other.opaque or one.flags != other.flags:
+        return Mask(opaque=(f"{test} ? {one.opaque + one.flags} : {other.opaque + other.flags}",))
+    found: dict[Condition, list[Paths]] = {}
+    for branch, mask in enumerate((one, other)):
+        for condition in mask.conditions:
+            ways = found.setdefault(replace(condition, when=ALWAYS), [(), ()])
+            ways[branch] = condition.when
+    conditions = []
+    for condition, (first, second) in found.items():
+        behind = tuple(((test, 0), *way) for way in first) + tuple(((test, 1), *way) for way in second)
+        conditions.append(replace(condition, when=first if first == second else behind))
+    return Mask(tuple(conditions), one.opaque, one.flags)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.walk import walk
 
 
 def is_called(module: SourceModule, kernel: Kernel) -> bool:
@@ -145,10 +146,21 @@ class Reader(ExpressionReader):
                 merged[name] = found
             else:
                 atom = self._joined(name, statement)
-                merged[name] = _either(name, atom, one, other)
+                merged[name] = self._masks(statement, one, other) or _either(name, atom, one, other)
                 if _is_number(one) and _is_number(other):
                     self.origins[atom] = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
         self.environment = merged
+
+    def _masks(self, statement: cst.If, one: Value, other: Value) -> Mask | None:
+        """One mask of two, where the test is the same wherever it is asked; None where one of them is no mask."""
+        masks = [Mask() if value == forms.NOTHING else value for value in (one, other)]
+        names = {node.value for node in walk(statement.test) if isinstance(node, cst.Name)}
+        if names & self.reassigned or not names <= {parameter.name for parameter in self.kernel.parameters}:
+            return None
+        first, second = masks
+        if not isinstance(first, Mask) or not isinstance(second, Mask):
+            return None
+        return forms.either(self.text(statement.test), first, second)
 
     def _joined(self, name: str, statement: cst.If) -> str:
         """An atom for what a name is after an `if`: of each one that changes it another."""
@@ -248,6 +260,8 @@ class Reader(ExpressionReader):
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
             return None
         value = self.evaluate(node)
+        if value == forms.NOTHING:
+            return None
         if isinstance(value, Mask):
             return value
         flag = isinstance(value, Form) and not any(value.axes)

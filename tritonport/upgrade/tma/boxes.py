@@ -13,11 +13,19 @@ from dataclasses import dataclass, replace
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
-from tritonport.analysis.access.forms import ZERO, plus, show, times
+from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
 from tritonport.analysis.dims import Dim
 from tritonport.source.module import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
-from tritonport.upgrade.tma.terms import HostNames, by_index, never_negative, quotient, term
+from tritonport.upgrade.tma.terms import HostNames, Spelled, by_index, never_negative, quotient, term
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A bound of the tensor along one dimension; `when`: the ways through the kernel on which the mask asks for it."""
+
+    size: Dim
+    when: Paths = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class Side:
     axis: int | None
     size: str
     stride: Dim
-    extents: tuple[Dim, ...]
+    extents: tuple[Extent, ...]
     coordinate: Dim
 
 
@@ -126,7 +134,7 @@ class _Builder:
         # Where there is a descriptor, its extents, strides and blocks are positive.
         positive = {side.size for side in found}
         for side in (*outer, *found):
-            for part in (side.stride, *side.extents):
+            for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
                 positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
         checked = [name for side in (*outer, *found) for name in self._signed(side) if name not in positive]
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
@@ -176,11 +184,13 @@ class _Builder:
             bound = axis.wrap if axis.wrap is not None else plus(axis.clamp or ZERO, dims.ONE)
             if self.host.split(bound)[1].terms:
                 raise Refusal(f"the bound {show(bound)} is not known to the launch")
-            return Side(place, axis.size, axis.stride, (bound,), axis.start)
+            return Side(place, axis.size, axis.stride, (Extent(bound),), axis.start)
         if not upper:
             if lower:
                 raise Refusal("the mask bounds a coordinate from below alone")
             return None
+        for condition in conditions:
+            self._check_ways(condition)
         coordinates = {coordinate for coordinate, _ in upper}
         if len(coordinates) != 1:
             raise Refusal("the mask bounds one dimension in two ways")
@@ -189,14 +199,27 @@ class _Builder:
             self._check_lower(one, coordinate)
         if lower:
             self.from_below.add(place)
-        return Side(place, axis.size, axis.stride, tuple(extent for _, extent in upper), coordinate)
+        extents = tuple(extent for _, extent in upper)
+        if len({extent for extent in extents if extent.when != ALWAYS}) > 1:
+            raise Refusal("the mask bounds one dimension in two ways")
+        return Side(place, axis.size, axis.stride, extents, coordinate)
 
-    def _moved(self, condition: Condition) -> tuple[Dim, Dim]:
+    def _check_ways(self, condition: Condition) -> None:
+        """What the mask asks in some branches alone is asked of the launches that take them."""
+        if condition.when != ALWAYS and condition.operator not in ("<", "<="):
+            raise Refusal("the mask bounds a coordinate from below in some branches alone")
+        for test in dict.fromkeys(test for way in condition.when for test, _ in way):
+            try:
+                self.host.source(test)
+            except Spelled as error:
+                raise Refusal(f"its mask is made under an if, and {error}") from None
+
+    def _moved(self, condition: Condition) -> tuple[Dim, Extent]:
         """`i + start < bound` as the coordinate, with all that only the kernel knows, and the extent."""
         difference = plus(condition.form.offset, condition.bound.offset, -1)
         known, other = self.host.split(difference)
         extent = times(known, dims.number(-1))
-        return other, plus(extent, dims.ONE) if condition.operator == "<=" else extent
+        return other, Extent(plus(extent, dims.ONE) if condition.operator == "<=" else extent, condition.when)
 
     def _check_lower(self, condition: Condition, coordinate: Dim) -> None:
         least = plus(condition.bound.offset, dims.ONE if condition.operator == ">" else ZERO)
@@ -255,4 +278,4 @@ class _Builder:
         return found
 
 
-__all__ = ["Box", "Side", "box_of"]
+__all__ = ["Box", "Extent", "Side", "box_of"]

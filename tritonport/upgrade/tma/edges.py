@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, Mask
-from tritonport.analysis.access.forms import plus
+from tritonport.analysis.access.forms import ALWAYS, plus
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel
@@ -44,7 +44,7 @@ def unseen(access: Access, box: Box, accesses: Sequence[Access], kernel: Kernel)
         return "its coordinate wraps or stops at a bound, and the load has no name by which to follow it"
     for place in box.bent:
         side = box.inner[place]
-        problem = _Follower(kernel, accesses).problem(access, place, plus(side.coordinate, side.extents[0], -1))
+        problem = _Follower(kernel, accesses).problem(access, place, plus(side.coordinate, side.extents[0].size, -1))
         if problem is not None:
             return problem
     return None
@@ -230,7 +230,7 @@ def _leaves_out(store: Access, row: int, distance: Dim) -> bool:
         return False
     for condition in mask.conditions:
         held = [place for place, axis in enumerate(condition.form.axes) if axis is not None]
-        if condition.operator != "<" or len(held) != 1 or held[0] - condition.form.rank != row:
+        if condition.operator != "<" or condition.when != ALWAYS or len(held) != 1 or held[0] - condition.form.rank != row:
             continue
         axis = condition.form.axes[held[0]]
         assert axis is not None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tritonport.analysis.access.forms import ALWAYS
 from tritonport.source.module import Kernel
 from tritonport.upgrade.tma.boxes import Side
 from tritonport.upgrade.tma.plan import Tile
+from tritonport.upgrade.tma.ways import asked
 from tritonport.upgrade.tma.terms import HostNames
 
 
@@ -44,11 +46,20 @@ def _ordered(tile: Tile) -> list[Side]:
 
 
 def _extent(side: Side, host: HostNames) -> str:
-    if side.extents:
-        parts = list(dict.fromkeys(host.text(extent) for extent in side.extents))
-        return parts[0] if len(parts) == 1 else f"min({', '.join(parts)})"
+    always = [host.text(extent.size) for extent in side.extents if extent.when == ALWAYS]
+    some = [extent for extent in side.extents if extent.when != ALWAYS]
+    if some:
+        bounded = _least([*always, host.text(some[0].size)])
+        return f"{bounded} if {asked(some[0].when, host)} else {_least(always) if always else None}"
+    if always:
+        return _least(always)
     # A tile that begins at zero ends where its block does.
     return host.source(side.size) if side.coordinate.value == 0 else "None"
+
+
+def _least(parts: Sequence[str]) -> str:
+    parts = list(dict.fromkeys(parts))
+    return parts[0] if len(parts) == 1 else f"min({', '.join(parts)})"
 
 
 __all__ = ["descriptor_text"]

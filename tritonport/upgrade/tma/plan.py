@@ -249,7 +249,7 @@ class _Planner:
             names = KernelNames(access, self.constexprs)
             coordinates = tuple(names.text(side.coordinate) for side in box.sides)
             for side in box.sides:
-                for part in (side.stride, *side.extents):
+                for part in (side.stride, *(extent.size for extent in side.extents)):
                     self.host.text(part)
                 self.host.source(side.size)
         except Spelled as error:

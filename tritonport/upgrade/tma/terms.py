@@ -79,6 +79,9 @@ class HostNames:
             return f"{self._grouped(node.left)} {operator} {self._grouped(node.right)}"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
             return f"{'-' if isinstance(node.op, ast.USub) else 'not '}{self._grouped(node.operand)}"
+        if isinstance(node, ast.BoolOp):
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            return word.join(self._grouped(value) for value in node.values)
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             nothing = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
             if nothing and isinstance(node.left, ast.Name) and node.left.id in self.arguments:
@@ -95,7 +98,7 @@ class HostNames:
 
     def _grouped(self, node: ast.expr) -> str:
         text = self._text(node)
-        return f"({text})" if isinstance(node, (ast.BinOp, ast.Compare)) else text
+        return f"({text})" if isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare)) else text
 
 
 class KernelNames:
