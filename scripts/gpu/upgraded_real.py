@@ -1,8 +1,10 @@
 """Kernels of public packages, their files unchanged, through `upgrade --stage all`: right, and how fast.
 
-    python scripts/gpu/upgraded_real.py --fla FOLDER --out RESULTS [NAME...]
+    python scripts/gpu/upgraded_real.py --fla FOLDER --flag-gems FOLDER --out RESULTS [NAME...]
 
-`FOLDER` holds the package `fla` (`pip download --no-deps fla-core==0.6.0`, then `unzip`). Each file is upgraded by the
+`FOLDER` holds the package (`pip download --no-deps fla-core==0.6.0` or `flag-gems==5.0.2`, then `unzip`); the functions
+of a package that is not given are left out. A kernel file of flag-gems runs as it is among stand-ins for what it
+imports (`parts/`). Each file is upgraded by the
 command line; then each function of `real/` runs in a process of its own, with the file as it is and with the upgraded
 one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original: `--jobs`
 functions at once, which also fills the cache for the tuners. Then, one function after another, the launches of both
@@ -32,6 +34,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
+from parts import NEEDED, assembled  # noqa: E402
+
 from tritonport.verify.processes import run_to_end  # noqa: E402
 
 CASES = {
@@ -59,14 +63,30 @@ CASES = {
     "nsa_compression": "fla/ops/nsa/compression.py",
     "parallax": "fla/ops/parallax/parallel.py",
     "rebased": "fla/ops/rebased/parallel.py",
+    "gems_addmm": "flag_gems/ops/addmm.py",
+    "gems_baddbmm": "flag_gems/ops/baddbmm.py",
+    "gems_bmm": "flag_gems/ops/bmm.py",
+    "gems_chunk_o": "flag_gems/fused/FLA/chunk_o.py",
+    "gems_delta_h": "flag_gems/fused/FLA/chunk_delta_h.py",
+    "gems_kkt": "flag_gems/fused/FLA/chunk_scaled_dot_kkt.py",
+    "gems_mm": "flag_gems/ops/mm.py",
+    "gems_syrk": "flag_gems/ops/mm.py",
+    "gems_wy": "flag_gems/fused/FLA/wy_fast.py",
 }
 """The functions, by the name of their case, and the file that each is in."""
+
+PACKAGES = ("fla", "flag_gems")
 
 RIGHT = ("equal", "close")
 """The verdicts of what may be timed."""
 
 RELATIVE = 1e-2
 """How far a bfloat16 result may be from the original's, as the norm of the difference over the norm."""
+
+
+def package_of(name: str) -> str:
+    """The package that a function is of."""
+    return CASES[name].partition("/")[0]
 
 
 def upgraded_file(out: Path, file: str) -> Path:
@@ -96,7 +116,8 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them without")
-    parser.add_argument("--fla", type=Path, required=True)
+    parser.add_argument("--fla", type=Path)
+    parser.add_argument("--flag-gems", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--rounds", type=int, default=7)
@@ -106,15 +127,22 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--one", choices=("check", "time"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.fla, options.out = options.fla.resolve(), options.out.resolve()
+    options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
+    options.folders = {name: folder.resolve() for name in PACKAGES if (folder := getattr(options, name)) is not None}
     if options.one:
         print("RESULT " + json.dumps(measured(options.names[0], options)), flush=True)
         return 0
-    names = options.names or list(CASES)
+    names = [name for name in options.names or CASES if package_of(name) in options.folders]
+    for package in NEEDED.keys() & options.folders.keys():
+        files = [CASES[name] for name in names if package_of(name) == package]
+        target = options.out / "parts" / package
+        options.folders[package] = assembled(options.folders[package], package, files, target)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         files = list(dict.fromkeys(CASES[name] for name in names))
-        problems = dict(zip(files, pool.map(lambda file: upgrade(options.fla, file, options.out), files), strict=True))
+        folders = (options.folders[file.partition("/")[0]] for file in files)
+        found = pool.map(lambda folder, file: upgrade(folder, file, options.out), folders, files)
+        problems = dict(zip(files, found, strict=True))
     end = time.monotonic() + options.budget
 
     def row_of(name: str, step: str) -> dict[str, Any]:
@@ -139,10 +167,12 @@ def main() -> int:
 def _in_a_process(name: str, step: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
     if limit < 10:
         return {"name": name, "error": "no time left"}
-    command = [sys.executable, str(Path(__file__).resolve()), name, "--one", step, "--fla", str(options.fla)]
+    command = [sys.executable, str(Path(__file__).resolve()), name, "--one", step]
+    folder = options.folders[package_of(name)]
+    command += [f"--{package_of(name).replace('_', '-')}", str(folder)]
     command += ["--out", str(options.out), "--device", options.device, "--rounds", str(options.rounds)]
     command += ["--iterations", str(options.iterations)]
-    ended = run_to_end(command, _environment(options.fla), options.out / f"{name}-{step}.log", limit)
+    ended = run_to_end(command, _environment(folder), options.out / f"{name}-{step}.log", limit)
     found = re.findall(r"^RESULT (.*)$", ended.output, re.MULTILINE)
     if found:
         return dict(json.loads(found[-1]))
@@ -176,7 +206,7 @@ def _measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     from tritonport.verify.modules import module_name
     from tritonport.verify.tensors import leaves
 
-    file = options.fla / CASES[name]
+    file = options.folders[package_of(name)] / CASES[name]
     text = upgraded_file(options.out, CASES[name])
     case = HERE / "real" / f"{name}_case.py"
     original, port = load_case(case, file), load_case(case, file, text.read_text(encoding="utf-8"), text)

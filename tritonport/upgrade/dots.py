@@ -13,7 +13,8 @@ from tritonport.source.walk import walk
 
 _DOT = re.compile(r"(dot|dot_(added|limited|new|as|new_as|new_limited|operand|operands|v2|v3|exact))(_\d+)?")
 _INSTRUCTIONS = frozenset({"mma_v2", "warpgroup_mma", "dot_fma", "dot"})
-_SHARED_PRECISIONS = ('"tf32"', "F32_PRECISION")
+_SHARED_PRECISIONS = ('"tf32"', '"ieee"', "F32_PRECISION")
+# At "ieee" float32 has no tensor core, which the layout of the result says: `landed` asks it.
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class ExpressionReader:
     def _conjunction(self, node: cst.BaseExpression, left: Value, right: Value) -> Value:
         is_and = isinstance(getattr(node, "operator", None), (cst.BitAnd, cst.And))
         masks = [side for side in (left, right) if isinstance(side, Mask)]
-        others = [side for side in (left, right) if not isinstance(side, Mask)]
+        others = [side for side in (left, right) if not isinstance(side, Mask) and side != forms.TRUE]
         if not is_and:
             return Mask(opaque=(self.text(node),))
         # A flag of the whole tile bounds no coordinate and breaks no run.

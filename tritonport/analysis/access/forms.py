@@ -80,7 +80,7 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Condition:
-    """`form < bound`, `<=`, `>=` or `>`, with a scalar bound; `when`: the ways through the kernel on which it is asked."""
+    """`form < bound`, `<=`, `>=` or `>`, with a scalar bound; `when`: the ways through `if`s on which it is asked."""
 
     form: Form
     operator: str
@@ -99,7 +99,8 @@ class Mask:
 
 
 NOTHING = Form(dims.symbol("None"))
-"""`None` in the place of a mask: every element is read."""
+TRUE = Form(dims.symbol("True"))
+"""`None` and `True` in the place of a mask: every element is read."""
 
 
 def either(test: str, one: Mask, other: Mask) -> Mask:

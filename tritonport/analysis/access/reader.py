@@ -153,7 +153,7 @@ class Reader(ExpressionReader):
 
     def _masks(self, statement: cst.If, one: Value, other: Value) -> Mask | None:
         """One mask of two, where the test is the same wherever it is asked; None where one of them is no mask."""
-        masks = [Mask() if value == forms.NOTHING else value for value in (one, other)]
+        masks = [Mask() if value in (forms.NOTHING, forms.TRUE) else value for value in (one, other)]
         names = {node.value for node in walk(statement.test) if isinstance(node, cst.Name)}
         if names & self.reassigned or not names <= {parameter.name for parameter in self.kernel.parameters}:
             return None
@@ -260,7 +260,7 @@ class Reader(ExpressionReader):
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
             return None
         value = self.evaluate(node)
-        if value == forms.NOTHING:
+        if value in (forms.NOTHING, forms.TRUE):
             return None
         if isinstance(value, Mask):
             return value

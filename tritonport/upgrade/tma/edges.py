@@ -230,7 +230,12 @@ def _leaves_out(store: Access, row: int, distance: Dim) -> bool:
         return False
     for condition in mask.conditions:
         held = [place for place, axis in enumerate(condition.form.axes) if axis is not None]
-        if condition.operator != "<" or condition.when != ALWAYS or len(held) != 1 or held[0] - condition.form.rank != row:
+        if (
+            condition.operator != "<"
+            or condition.when != ALWAYS
+            or len(held) != 1
+            or held[0] - condition.form.rank != row
+        ):
             continue
         axis = condition.form.axes[held[0]]
         assert axis is not None

@@ -9,8 +9,8 @@ from tritonport.analysis.access.forms import ALWAYS
 from tritonport.source.module import Kernel
 from tritonport.upgrade.tma.boxes import Side
 from tritonport.upgrade.tma.plan import Tile
-from tritonport.upgrade.tma.ways import asked
 from tritonport.upgrade.tma.terms import HostNames
+from tritonport.upgrade.tma.ways import asked
 
 
 def descriptor_text(

@@ -30,9 +30,7 @@ def asked(ways: Paths, host: HostNames) -> str:
             for negated in (False, True):
                 if found == [given[flag] != negated for given in _tables(flags)]:
                     return host.source(f"not {_grouped(flag)}" if negated else flag)
-    texts = [
-        " and ".join(f"not ({test})" if branch else f"({test})" for test, branch in way) or "True" for way in ways
-    ]
+    texts = [" and ".join(f"not ({test})" if branch else f"({test})" for test, branch in way) or "True" for way in ways]
     return host.source(" or ".join(f"({text})" for text in texts))
 
 

@@ -1,0 +1,3 @@
+"""Stands for flag_gems: what the files with kernels import, without the package's own start."""
+
+device = "cuda"

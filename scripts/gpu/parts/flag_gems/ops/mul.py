@@ -1,0 +1,5 @@
+"""Stands for the elementwise product, which the gradients use."""
+
+from torch import mul
+
+__all__ = ["mul"]
