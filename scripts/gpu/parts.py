@@ -12,6 +12,14 @@ from pathlib import Path
 STAND_INS = Path(__file__).resolve().parent / "parts"
 _FLA = ("chunk_delta_h", "chunk_o", "chunk_scaled_dot_kkt", "index", "triton_ops_helper", "utils", "wy_fast")
 NEEDED = {
+    "attn_gym": (
+        "_backends/triton/utils.py",
+        "linear/_delta_rule/chunk_schedule.py",
+        "linear/_delta_rule/constants.py",
+        "linear/_delta_rule/triton/chunk_scheduler.py",
+        "linear/kda/constants.py",
+        "linear/kda/utils.py",
+    ),
     "flag_gems": (
         "runtime/backend/_nvidia/heuristics_config_utils.py",
         "utils/device_info.py",

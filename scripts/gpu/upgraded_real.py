@@ -1,10 +1,10 @@
 """Kernels of public packages, their files unchanged, through `upgrade --stage all`: right, and how fast.
 
-    python scripts/gpu/upgraded_real.py --fla FOLDER --flag-gems FOLDER --out RESULTS [NAME...]
+    python scripts/gpu/upgraded_real.py --fla FOLDER --flag-gems FOLDER --attn-gym FOLDER --out RESULTS [NAME...]
 
-`FOLDER` holds the package (`pip download --no-deps fla-core==0.6.0` or `flag-gems==5.0.2`, then `unzip`); the functions
-of a package that is not given are left out. A kernel file of flag-gems runs as it is among stand-ins for what it
-imports (`parts/`). Each file is upgraded by the
+`FOLDER` holds the package (`pip download --no-deps fla-core==0.6.0`, `flag-gems==5.0.2` or `attn-gym==0.0.17`, then
+`unzip`); the functions of a package that is not given are left out. The kernel files of the latter two run as they are
+among stand-ins for what they import (`parts/`). Each file is upgraded by the
 command line; then each function of `real/` runs in a process of its own, with the file as it is and with the upgraded
 one in its place. Three runs of the upgraded one have to give the same bits, close to those of the original: `--jobs`
 functions at once, which also fills the cache for the tuners. Then, one function after another, the launches of both
@@ -72,10 +72,13 @@ CASES = {
     "gems_mm": "flag_gems/ops/mm.py",
     "gems_syrk": "flag_gems/ops/mm.py",
     "gems_wy": "flag_gems/fused/FLA/wy_fast.py",
+    "gym_gdn_dv": "attn_gym/linear/gdn/bwd/triton/chunk_gdn_bwd_delta_h.py",
+    "gym_gdn_o": "attn_gym/linear/gdn/fwd/triton/chunk_gdn_fwd_output.py",
+    "gym_gla_o": "attn_gym/linear/kda/fwd/triton/chunk_gla_fwd_o.py",
 }
 """The functions, by the name of their case, and the file that each is in."""
 
-PACKAGES = ("fla", "flag_gems")
+PACKAGES = ("fla", "flag_gems", "attn_gym")
 
 RIGHT = ("equal", "close")
 """The verdicts of what may be timed."""
@@ -118,6 +121,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them without")
     parser.add_argument("--fla", type=Path)
     parser.add_argument("--flag-gems", type=Path)
+    parser.add_argument("--attn-gym", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--rounds", type=int, default=7)

@@ -237,9 +237,20 @@ class ExpressionReader:
             receiver = self._receiver(node)
             if isinstance(receiver, Opaque) or (isinstance(receiver, Form) and not receiver.is_scalar):
                 arguments.append(receiver)
+        inlined = self._followed(node, path) if path is not None else None
+        if inlined is not None:
+            return inlined
         if path is not None and self._makes_tiles(path):
             return Opaque(f"`{self._shortened(node)}` is a tile that a function makes", node)
         return self._other(node, arguments)
+
+    def _followed(self, node: cst.Call, path: str) -> Value | None:
+        """The form of what a jit function returns that only adds and multiplies; None for any other call."""
+        from tritonport.analysis.access.inlined import followed
+
+        meanings = self.module.lookup(path)
+        callee = meanings[0].kernel if len(meanings) == 1 else None
+        return followed(self, node, callee) if callee is not None else None
 
     def _is_language(self, function: cst.BaseExpression) -> bool:
         """Whether a function is one of `triton.language` or of Gluon's, and no method of a descriptor or a tile."""

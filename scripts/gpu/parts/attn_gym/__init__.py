@@ -1,0 +1,1 @@
+"""Stands for attn-gym: its packages without their own start."""

@@ -1,0 +1,181 @@
+"""Functions that only compute addresses: what a call of one is, as a form of its arguments.
+
+A function is followed where every statement of it is an assignment, a loop over a number of iterations that the call
+says, or the `return` at its end, and where all that it computes are sums and products. What a schedule of tiles makes
+with quotients and minima stays a number of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from tritonport.analysis import dims
+from tritonport.analysis.access import forms
+from tritonport.analysis.access.expressions import ExpressionReader
+from tritonport.analysis.access.forms import Form, Opaque, Several, Value
+from tritonport.source.module import Kernel
+from tritonport.source.walk import walk
+
+_ALLOWED = frozenset({"len", "static_range", "range", "static_assert", "to", "cdiv"})
+_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
+_STATEMENTS = (cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Pass)
+_WITHOUT_ASSIGNMENT: dict[type[cst.BaseAugOp], cst.BaseBinaryOp] = {
+    cst.AddAssign: cst.Add(),
+    cst.SubtractAssign: cst.Subtract(),
+    cst.MultiplyAssign: cst.Multiply(),
+}
+_MOST = 16
+"""How many iterations are followed, and how deep calls are."""
+
+
+class _NotFollowed(Exception):
+    """A call that stays a number of its own."""
+
+
+def sums_alone(function: cst.FunctionDef) -> bool:
+    """Whether a function only adds and multiplies what it is given, and returns that at its end."""
+    lines = function.body.body
+    last = lines[-1] if lines else None
+    if not isinstance(last, cst.SimpleStatementLine) or not isinstance(last.body[-1], cst.Return):
+        return False
+    for node in walk(function.body):
+        if isinstance(node, cst.Return) and node is not last.body[-1]:
+            return False
+        if isinstance(node, (cst.If, cst.While, cst.IfExp, cst.Comparison)) and not _is_asserted(function, node):
+            return False
+        if isinstance(node, cst.BaseSmallStatement) and not isinstance(node, _STATEMENTS):
+            return False
+        if isinstance(node, cst.Call) and _name(node) not in _ALLOWED:
+            return False
+        if isinstance(node, (cst.BinaryOperation, cst.AugAssign)) and not isinstance(node.operator, _OPERATORS):
+            return False
+    return True
+
+
+def followed(reader: ExpressionReader, node: cst.Call, callee: Kernel, depth: int = 0) -> Value | None:
+    """The form of what a call returns; None where it is not followed."""
+    if depth > _MOST or any(parameter.star for parameter in callee.parameters) or not sums_alone(callee.node):
+        return None
+    try:
+        return _Function(reader, node, callee, depth).result()
+    except _NotFollowed:
+        return None
+
+
+class _Function(ExpressionReader):
+    """Evaluates the body of a function with the forms of a call's arguments."""
+
+    def __init__(self, caller: ExpressionReader, node: cst.Call, callee: Kernel, depth: int) -> None:
+        super().__init__(callee.module, callee)
+        self.depth = depth
+        names = [parameter.name for parameter in callee.parameters]
+        for place, argument in enumerate(node.args):
+            if argument.star or (argument.keyword is None and place >= len(names)):
+                raise _NotFollowed
+            name = argument.keyword.value if argument.keyword is not None else names[place]
+            self.environment[name] = caller.evaluate(argument.value)
+        for parameter in callee.parameters:
+            if parameter.name not in self.environment:
+                if not isinstance(parameter.default, cst.Integer):
+                    raise _NotFollowed
+                self.environment[parameter.name] = self.evaluate(parameter.default)
+
+    def result(self) -> Value:
+        """What the function returns."""
+        found = self._run(self.kernel.node.body)
+        if found is None or isinstance(found, Opaque):
+            raise _NotFollowed
+        return found
+
+    def _run(self, body: cst.BaseSuite) -> Value | None:
+        for statement in body.body:
+            if isinstance(statement, cst.For):
+                self._repeat(statement)
+                continue
+            for small in _small(statement):
+                if isinstance(small, cst.Return):
+                    return self.evaluate(small.value) if small.value is not None else None
+                self._assignment(small)
+        return None
+
+    def _assignment(self, small: cst.BaseSmallStatement) -> None:
+        if isinstance(small, cst.AugAssign):
+            operator = _WITHOUT_ASSIGNMENT[type(small.operator)]
+            self._bind(small.target, self.evaluate(cst.BinaryOperation(small.target, operator, small.value)))
+        elif isinstance(small, cst.Assign):
+            value = self.evaluate(small.value)
+            for target in small.targets:
+                self._bind(target.target, value)
+        elif isinstance(small, cst.AnnAssign) and small.value is not None:
+            self._bind(small.target, self.evaluate(small.value))
+
+    def _bind(self, target: cst.BaseExpression, value: Value) -> None:
+        if not isinstance(target, cst.Name):
+            raise _NotFollowed
+        self.environment[target.value] = value
+
+    def _repeat(self, node: cst.For) -> None:
+        call = node.iter
+        if not isinstance(call, cst.Call) or len(call.args) != 1 or not isinstance(node.target, cst.Name):
+            raise _NotFollowed
+        count = self._number(call.args[0].value)
+        if count > _MOST:
+            raise _NotFollowed
+        for place in range(count):
+            self.environment[node.target.value] = forms.number(place)
+            self._run(node.body)
+
+    def _number(self, node: cst.BaseExpression) -> int:
+        value = self.evaluate(node)
+        if not isinstance(value, Form) or not value.is_scalar or value.offset.value is None:
+            raise _NotFollowed
+        return value.offset.value
+
+    def _name(self, node: cst.Name) -> Value:
+        if node.value not in self.environment:
+            raise _NotFollowed
+        return self.environment[node.value]
+
+    def _call(self, node: cst.Call) -> Value:
+        if _name(node) == "len" and len(node.args) == 1:
+            value = self.evaluate(node.args[0].value)
+            if not isinstance(value, Several):
+                raise _NotFollowed
+            return forms.number(len(value.items))
+        return super()._call(node)
+
+    def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:
+        functions = {id(item) for one in walk(node) if isinstance(one, cst.Call) for item in walk(one.func)}
+        for one in walk(node):
+            if isinstance(one, cst.Name) and id(one) not in functions:
+                value = self._name(one)
+                if not isinstance(value, Form) or not value.is_scalar:
+                    raise _NotFollowed
+                self.reassigned.add(one.value)
+        return Form(dims.opaque(self._resolved(node), ""))
+
+
+def _small(statement: cst.CSTNode) -> Sequence[cst.BaseSmallStatement]:
+    if isinstance(statement, cst.BaseSmallStatement):
+        return [statement]
+    if not isinstance(statement, cst.SimpleStatementLine):
+        raise _NotFollowed
+    return statement.body
+
+
+def _name(node: cst.Call) -> str:
+    return node.func.attr.value if isinstance(node.func, cst.Attribute) else getattr(node.func, "value", "")
+
+
+def _is_asserted(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
+    """Whether a comparison is part of a static_assert."""
+    return any(node is one for call in _asserts(function) for one in walk(call))
+
+
+def _asserts(function: cst.FunctionDef) -> Iterator[cst.Call]:
+    return (one for one in walk(function.body) if isinstance(one, cst.Call) and _name(one) == "static_assert")
+
+
+__all__ = ["followed", "sums_alone"]
