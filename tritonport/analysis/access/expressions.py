@@ -12,6 +12,7 @@ import libcst as cst
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.analysis.dims import Dim
 from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import replaced, walk
 
@@ -36,6 +37,7 @@ class ExpressionReader:
         self.loose = loose
         self.environment: Environment = {}
         self.constexprs = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
+        self.minima: dict[Dim, tuple[Form, Form]] = {}
         assigned = Counter([*(one.name for one in kernel.parameters), *_targets(kernel.node.body)])
         self.reassigned = {name for name, times in assigned.items() if times > 1}
 
@@ -155,10 +157,16 @@ class ExpressionReader:
             return opaque
         symbol = _OPERATORS[type(node.comparisons[0].operator)]
         if not any(right.axes):
-            return Mask((Condition(left, symbol, right),))
+            bounds = self._bounds(right) if symbol in ("<", "<=") else [right]
+            return Mask(tuple(Condition(left, symbol, bound) for bound in bounds))
         if not any(left.axes):
             return Mask((Condition(right, _FLIPPED[symbol], left),))
         return opaque
+
+    def _bounds(self, bound: Form) -> list[Form]:
+        """What is below the least of two numbers is below both."""
+        parts = self.minima.get(bound.offset) if bound.is_scalar else None
+        return [one for part in parts for one in self._bounds(part)] if parts is not None else [bound]
 
     def _conjunction(self, node: cst.BaseExpression, left: Value, right: Value) -> Value:
         is_and = isinstance(getattr(node, "operator", None), (cst.BitAnd, cst.And))
@@ -316,6 +324,12 @@ class ExpressionReader:
 
     def _minimum(self, node: cst.Call) -> Value:
         values = [self.evaluate(argument.value) for argument in node.args[:2]]
+        one, other = (*values, None, None)[:2]
+        if isinstance(one, Form) and isinstance(other, Form) and one.is_scalar and other.is_scalar:
+            least = self._other(node, values)
+            assert isinstance(least, Form)
+            self.minima[least.offset] = (one, other)
+            return least
         if len(values) == 2 and all(isinstance(value, Form) for value in values):
             for one, other in (values, values[::-1]):
                 assert isinstance(one, Form) and isinstance(other, Form)

@@ -106,7 +106,7 @@ TRUE = Form(dims.symbol("True"))
 def either(test: str, one: Mask, other: Mask) -> Mask:
     """The mask behind `if test: mask = one` and `else: mask = other`."""
     if one.opaque != other.opaque or one.flags != other.flags:
-        return Mask(opaque=(f"{test} ? {one.opaque + one.flags} : {other.opaque + other.flags}",))
+        return Mask(opaque=tuple(dict.fromkeys((*one.opaque, *other.opaque, *one.flags, *other.flags))))
     found: dict[Condition, list[Paths]] = {}
     for branch, mask in enumerate((one, other)):
         for condition in mask.conditions:

@@ -14,7 +14,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Access, accesses_of
 from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.module import Kernel
+from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
@@ -61,9 +61,9 @@ def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tu
     for test, on_host, nodes in _decided(kernel, triton):
         for node in nodes:
             bodies = [branch_of(node, taken) for taken in (0, 1)]
-            reads = [_reads_memory(body) for body in bodies]
+            reads = [body is not None and reads_memory(body, kernel.module) for body in bodies]
             reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
-            if reading is not None and wanted & _made_of_loads(reading):
+            if reading is not None and wanted & _made_of_loads(reading, kernel.module):
                 found.setdefault(test, Assumed(test, on_host, reads.index(False)))
     return tuple(found.values())
 
@@ -146,21 +146,31 @@ def _numbers_of(test: cst.BaseExpression) -> set[str]:
     return names_of(test)
 
 
-def _reads_memory(body: cst.BaseSuite | None) -> bool:
-    return body is not None and any(called(node) == "load" for node in walk(body))
+def reads_memory(node: cst.CSTNode, module: SourceModule, depth: int = 4) -> bool:
+    """Whether a node loads, itself or in a jit function that it calls."""
+    for call in walk(node):
+        if not isinstance(call, cst.Call):
+            continue
+        if called(call) == "load":
+            return True
+        path = dotted(call.func)
+        for meaning in module.lookup(path) if path is not None and depth else ():
+            callee = meaning.kernel
+            if callee is not None and reads_memory(callee.node.body, callee.module, depth - 1):
+                return True
+    return False
 
 
-def _made_of_loads(body: cst.BaseSuite) -> set[str]:
+def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
     """The names that statements give numbers out of memory, or what they make of these."""
     found: set[str] = set()
     while True:
         before = len(found)
         for one in walk(body):
-            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
-                loads = any(called(node) == "load" for node in walk(one.value))
-                if loads or names_of(one.value) & found:
-                    targets = targets_of(one)
-                    found |= {name for target in targets for name in names_of(target)}
+            if not isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or one.value is None:
+                continue
+            if reads_memory(one.value, module) or names_of(one.value) & found:
+                found |= {name for target in targets_of(one) for name in names_of(target)}
         if len(found) == before:
             return found
 

@@ -96,6 +96,14 @@ def _indexed(form: Form, loops: Sequence[Loop]) -> Form:
     return replace(form, offset=by_index(form.offset, loops), axes=axes)
 
 
+def _holds_anyway(condition: Condition) -> bool:
+    """Whether a condition asks only that a place in the tile is one: `tl.arange(0, BLOCK) < BLOCK`."""
+    held = [axis for axis in condition.form.axes if axis is not None]
+    if condition.operator != "<" or len(held) != 1 or condition.form.offset.terms:
+        return False
+    return not held[0].bent and held[0].stride.value == 1 and show(condition.bound.offset) == held[0].size
+
+
 class _Builder:
     def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None) -> None:
         assert isinstance(access.address, Form) and access.base is not None
@@ -106,6 +114,7 @@ class _Builder:
         conditions = (
             replace(one, form=_indexed(one.form, access.loops), bound=_indexed(one.bound, access.loops))
             for one in mask.conditions
+            if not _holds_anyway(one)
         )
         self.mask = replace(mask, conditions=tuple(conditions))
         self.from_below: set[int] = set()
@@ -191,6 +200,7 @@ class _Builder:
             return None
         for condition in conditions:
             self._check_ways(condition)
+            self._check_known(condition)
         coordinates = {coordinate for coordinate, _ in upper}
         if len(coordinates) != 1:
             raise Refusal("the mask bounds one dimension in two ways")
@@ -200,8 +210,8 @@ class _Builder:
         if lower:
             self.from_below.add(place)
         extents = tuple(extent for _, extent in upper)
-        if len({extent for extent in extents if extent.when != ALWAYS}) > 1:
-            raise Refusal("the mask bounds one dimension in two ways")
+        if len({extent.when for extent in extents if extent.when != ALWAYS}) > 1:
+            raise Refusal("the mask bounds one dimension otherwise in each of several branches")
         return Side(place, axis.size, axis.stride, extents, coordinate)
 
     def _check_ways(self, condition: Condition) -> None:
@@ -213,6 +223,15 @@ class _Builder:
                 self.host.source(test)
             except Spelled as error:
                 raise Refusal(f"its mask is made under an if, and {error}") from None
+
+    def _check_known(self, condition: Condition) -> None:
+        """The bound of a mask is the launch's, but for what the tile has moved by: `K - k * BLOCK`."""
+        _, unknown = self.host.split(condition.bound.offset)
+        beyond = [term(key, value) for key, value in unknown.terms if value > 0]
+        moved = set(condition.form.offset.terms)
+        for part in beyond:
+            if part.terms[0] not in moved:
+                raise Refusal(f"its mask ends at `{show(condition.bound.offset)}`, which the launch does not know")
 
     def _moved(self, condition: Condition) -> tuple[Dim, Extent]:
         """`i + start < bound` as the coordinate, with all that only the kernel knows, and the extent."""

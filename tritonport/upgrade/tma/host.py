@@ -49,7 +49,7 @@ def _extent(side: Side, host: HostNames) -> str:
     always = [host.text(extent.size) for extent in side.extents if extent.when == ALWAYS]
     some = [extent for extent in side.extents if extent.when != ALWAYS]
     if some:
-        bounded = _least([*always, host.text(some[0].size)])
+        bounded = _least([*always, *(host.text(extent.size) for extent in some)])
         return f"{bounded} if {asked(some[0].when, host)} else {_least(always) if always else None}"
     if always:
         return _least(always)

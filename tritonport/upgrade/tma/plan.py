@@ -22,7 +22,7 @@ from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
 from tritonport.upgrade.values import readers_of
 
 READ = "read from memory"
-NO_BOUND = "is no bound of a coordinate"
+NO_BOUND, UNKNOWN_BOUND = "is no bound of a coordinate", "its mask ends at "
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
 
 
@@ -98,7 +98,7 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     """
     plan = _planned(module, kernel, triton, ())
     base: tuple[Assumed, ...] = ()
-    if _says(plan, READ, NO_BOUND):
+    if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND):
         base = without_loads(kernel, _operands(module, kernel), triton)
         plan = _better(plan, _planned(module, kernel, triton, base)) if base else plan
     behind = _as_if_behind(plan)

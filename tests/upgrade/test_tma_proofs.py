@@ -1,0 +1,201 @@
+"""Stage tma: masks of several branches, functions that compute addresses, bounds that are the least of two."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.convert.kernels import VERSION
+from tests.upgrade.test_tma import run, upgraded
+from tritonport.convert import ConvertOptions
+from tritonport.upgrade import upgrade_text
+
+FLAGS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def place(indices, strides):
+    tl.static_assert(len(indices) == len(strides))
+    offset = 0
+    for axis in tl.static_range(len(strides)):
+        offset += indices[axis] * strides[axis]
+    return offset
+
+
+@triton.heuristics({
+    "WHOLE_M": lambda args: args["M"] % args["BLOCK"] == 0,
+    "WHOLE_K": lambda args: args["K"] % args["BLOCK"] == 0,
+})
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, table, M, K, last, N: tl.constexpr, BLOCK: tl.constexpr,
+    WHOLE_M: tl.constexpr, WHOLE_K: tl.constexpr,
+):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    cols, steps = tl.arange(0, N), tl.arange(0, BLOCK)
+    if not WHOLE_M:
+        row_mask = rows < M
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        offs = k + steps
+        if WHOLE_K:
+            if WHOLE_M:
+                a_mask = None
+            else:
+                a_mask = row_mask[:, None]
+            b_mask = None
+        else:
+            step_mask = offs < K
+            if WHOLE_M:
+                a_mask = step_mask[None, :]
+            else:
+                a_mask = row_mask[:, None] & step_mask[None, :]
+            b_mask = step_mask[:, None]
+        a = tl.load(a_ptr + place((rows[:, None], offs[None, :]), (K, 1)), mask=a_mask, other=0.0)
+        b = tl.load(b_ptr + offs[:, None] * N + cols[None, :], mask=b_mask, other=0.0)
+        acc += tl.dot(a, b, allow_tf32=False)
+    if WHOLE_M:
+        c_mask = None
+    else:
+        c_mask = True
+        c_mask &= rows[:, None] < M
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=c_mask)
+
+
+def launch(a, b, last=0):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M + 5, N), 7.0)
+    product_kernel[(triton.cdiv(M, 16),)](a, b, c, torch.tensor([K]), M, K, last, N=N, BLOCK=16)
+    return c
+"""
+
+
+def given(rows: int, depth: int, dtype: torch.dtype = torch.float16) -> dict[str, Any]:
+    torch.manual_seed(0)
+    return {"a": torch.randint(-3, 4, (rows, depth)).to(dtype), "b": torch.randint(-3, 4, (depth, 32)).to(dtype)}
+
+
+def expected(inputs: dict[str, Any]) -> torch.Tensor:
+    product = inputs["a"].float() @ inputs["b"].float()
+    return torch.cat([product, torch.full((5, 32), 7.0)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("depth", [32, 40])
+@pytest.mark.parametrize("rows", [32, 24])
+def test_each_branch_of_a_mask_is_an_extent_of_its_launches(
+    rows: int, depth: int, dtype: torch.dtype, tmp_path: Path
+) -> None:
+    inputs = given(rows, depth, dtype)
+    got, made = run(upgraded(FLAGS).text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+def test_the_extents_say_when() -> None:
+    text = " ".join(upgraded(FLAGS).text.split())
+    assert '[args["M"] if not args["WHOLE_M"] else None, args["K"] if not args["WHOLE_K"] else None]' in text
+    tiles = text[text.index("def product_kernel_tiles(") : text.rindex("def product_kernel(")]
+    assert "place(" not in tiles, "what only computed an address is gone"
+
+
+def test_operands_of_a_dot_at_ieee_are_read_where_they_are(tmp_path: Path) -> None:
+    options = ConvertOptions(triton=VERSION, target="sm_90", stage="mma")
+    found = upgrade_text(FLAGS, path="kernel.py", options=options)
+    assert "dot_started(" in found.text or "dot_added_started(" in found.text
+    inputs = given(128, 64)
+    got, made = run(found.text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert all(made)
+
+
+LEAST = FLAGS.replace("rows < M", "rows < tl.minimum(M, last)").replace(
+    "        if WHOLE_K:\n", "        tl.static_assert(N >= 16)\n        if WHOLE_K:\n"
+)
+
+
+@pytest.mark.parametrize("last", [8, 100])
+def test_below_the_least_of_two_numbers_is_below_both(last: int, tmp_path: Path) -> None:
+    inputs = given(24, 40)
+    got, made = run(upgraded(LEAST).text, tmp_path, **inputs, last=last)
+    wanted = expected(inputs)
+    wanted[min(last, 24) : 24] = 0.0
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+def test_a_mask_that_every_place_of_a_tile_passes_bounds_nothing(tmp_path: Path) -> None:
+    text = FLAGS.replace("b_mask = step_mask[:, None]", "b_mask = step_mask[:, None] & (steps[:, None] < BLOCK)")
+    inputs = given(24, 40)
+    got, made = run(upgraded(text).text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert all(made)
+
+
+REFUSED = {
+    "a flag that the kernel reads": (
+        "        if WHOLE_K:\n",
+        "        if tl.load(table) > 32:\n",
+        "is no bound of a coordinate",
+    ),
+    "a flag that the kernel changes": (
+        "    cols, steps",
+        "    WHOLE_K = WHOLE_K and K > 32\n    cols, steps",
+        "is no bound of a coordinate",
+    ),
+    "rows that are stored in one branch": (
+        "rows[:, None], offs[None, :]), (K, 1))",
+        "(rows % M)[:, None], offs[None, :]), (K, 1))",
+        "wraps or stops at a bound",
+    ),
+    "places that end before their block": (
+        "b_mask = step_mask[:, None]",
+        "b_mask = step_mask[:, None] & (steps[:, None] < BLOCK - 1)",
+        "the mask bounds one dimension in two ways",
+    ),
+    "the largest of two bounds": (
+        "rows < M\n    acc",
+        "rows < tl.maximum(M, tl.load(table))\n    acc",
+        "is no bound of a coordinate",
+    ),
+    "a bound that is read from memory": (
+        "        if WHOLE_K:\n",
+        "        end = tl.load(table).to(tl.int32)\n        if WHOLE_K:\n",
+        "offs < end",
+    ),
+    "a function that multiplies two coordinates": (
+        "        offset += indices[axis] * strides[axis]\n",
+        "        offset += indices[axis] * strides[axis] + indices[axis] * (indices[axis] - indices[axis])\n",
+        "not affine",
+    ),
+    "a function that divides": (
+        "        offset += indices[axis] * strides[axis]\n",
+        "        offset += indices[axis] // 2 * strides[axis]\n",
+        "not affine",
+    ),
+    "a function that reads memory": (
+        "    offset = 0\n",
+        "    offset = tl.load(indices[0] + strides[0])\n",
+        "not affine",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
+    right, wrong, words = REFUSED[case]
+    assert right in FLAGS
+    text = FLAGS.replace(right, wrong)
+    if words == "offs < end":
+        text = text.replace("step_mask = offs < K", "step_mask = offs < end")
+    found = upgraded(text)
+    said = [one.message for one in found.diagnostics if one.code in ("TP411", "TP412")]
+    assert any(words in one for one in said), [one.message for one in found.diagnostics]
+    assert "a_desc" not in found.text or "b_desc" not in found.text
