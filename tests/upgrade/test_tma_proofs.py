@@ -139,6 +139,65 @@ def test_a_mask_that_every_place_of_a_tile_passes_bounds_nothing(tmp_path: Path)
     assert all(made)
 
 
+PEELED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def whole(a, b):
+    return tl.cdiv(a, b) * b - b
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, M, K, N: tl.constexpr, BLOCK: tl.constexpr):
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N)
+    wrapped = rows % M
+    last = whole(K, BLOCK)
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    for k in range(0, last, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(a_ptr + wrapped[:, None] * K + steps[None, :])
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :])
+        if a.dtype != b.dtype:
+            a = a.to(tl.float16)
+        acc += tl.dot(a, b)
+    steps = last + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + wrapped[:, None] * K + steps[None, :], mask=steps[None, :] < K, other=0.0)
+    b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+    acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M + 5, N), 7.0)
+    product_kernel[(triton.cdiv(M, 16),)](a, b, c, M, K, N=N, BLOCK=16)
+    return c
+"""
+
+
+@pytest.mark.parametrize("depth", [8, 16, 40, 48])
+def test_a_last_block_behind_the_loop(depth: int, tmp_path: Path) -> None:
+    inputs = given(24, depth)
+    got, made = run(upgraded(PEELED).text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert all(made) and len(made) >= 3
+
+
+def test_a_block_before_the_first_is_no_coordinate() -> None:
+    text = PEELED.replace("tl.cdiv(a, b) * b - b", "tl.cdiv(a, b) * b - b - b")
+    said = [one.message for one in upgraded(text).diagnostics]
+    assert any("its coordinate last may be negative" in one for one in said), said
+
+
+def test_an_if_on_a_row_that_wraps_is_refused() -> None:
+    text = PEELED.replace("if a.dtype != b.dtype:", "if tl.sum(a) > 0:").replace("a = a.to(tl.float16)", "acc += 1.0")
+    said = [one.message for one in upgraded(text).diagnostics]
+    assert any("an if depends on it" in one for one in said), said
+
+
 REFUSED = {
     "a flag that the kernel reads": (
         "        if WHOLE_K:\n",

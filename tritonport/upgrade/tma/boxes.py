@@ -17,7 +17,7 @@ from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, ti
 from tritonport.analysis.dims import Dim
 from tritonport.source.module import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
-from tritonport.upgrade.tma.terms import HostNames, Spelled, by_index, never_negative, quotient, term
+from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, never_negative, quotient, term
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Builder:
         rest = plus(self.form.offset, dims.symbol(self.base), -1)
         sides: list[Side | None] = [None] * len(axes)
         for place, axis in enumerate(axes):
-            bounded = self._bounded(place, axis)
+            bounded = self._bounded(place, axis, rest)
             if bounded is not None:
                 sides[place] = bounded
                 if not axis.bent:
@@ -145,7 +145,7 @@ class _Builder:
         for side in (*outer, *found):
             for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
                 positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
-        checked = [name for side in (*outer, *found) for name in self._signed(side) if name not in positive]
+        checked = [name for side in (*outer, *found) for name in self._signed(side, positive) if name not in positive]
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
         return Box(self.base, (*outer, *found), self._unit(axes), tuple(dict.fromkeys(checked)), bent)
 
@@ -182,10 +182,10 @@ class _Builder:
         fits = axis is not None and own is not None and axis.stride.value == 1 and axis.size == own.size
         return place if fits and not axis.bent else None  # type: ignore[union-attr]
 
-    def _bounded(self, place: int, axis: Axis) -> Side | None:
+    def _bounded(self, place: int, axis: Axis, rest: Dim) -> Side | None:
         """The side whose coordinate a bound names; None where there is no bound from above."""
         conditions = [one for one in self.mask.conditions if self._place(one) == place]
-        upper = [self._moved(one) for one in conditions if one.operator in ("<", "<=")]
+        upper = [self._moved(one, axis, rest) for one in conditions if one.operator in ("<", "<=")]
         lower = [one for one in conditions if one.operator not in ("<", "<=")]
         if axis.bent:
             if conditions:
@@ -233,10 +233,18 @@ class _Builder:
             if part.terms[0] not in moved:
                 raise Refusal(f"its mask ends at `{show(condition.bound.offset)}`, which the launch does not know")
 
-    def _moved(self, condition: Condition) -> tuple[Dim, Extent]:
-        """`i + start < bound` as the coordinate, with all that only the kernel knows, and the extent."""
+    def _moved(self, condition: Condition, axis: Axis, rest: Dim) -> tuple[Dim, Extent]:
+        """`i + start < bound` as the coordinate and the extent.
+
+        The coordinate has all that only the kernel knows; what the launch knows of the start too, if the address moves
+        by it: the tensor then begins at its base.
+        """
         difference = plus(condition.form.offset, condition.bound.offset, -1)
         known, other = self.host.split(difference)
+        start, _ = self.host.split(condition.form.offset)
+        moved = times(start, axis.stride).terms
+        if moved and set(moved) <= set(rest.terms):
+            known, other = plus(known, start, -1), plus(other, start)
         extent = times(known, dims.number(-1))
         return other, Extent(plus(extent, dims.ONE) if condition.operator == "<=" else extent, condition.when)
 
@@ -274,14 +282,23 @@ class _Builder:
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
         return sorted(sides, key=lambda side: -len(side.stride.terms[0][0]))
 
-    def _signed(self, side: Side) -> tuple[str, ...]:
+    def _signed(self, side: Side, positive: set[str]) -> tuple[str, ...]:
         """The arguments that must not be negative for the box to begin inside of the tensor."""
         if side.axis in self.from_below:
             return ()
-        relied = never_negative(side.coordinate, self.access, self.kernel)
+        relied = never_negative(side.coordinate, self.access, self.kernel, positive)
         if relied is None:
-            raise Refusal(f"its coordinate {show(side.coordinate)} may be negative")
+            raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative")
         return relied
+
+    def _named(self, coordinate: Dim) -> str:
+        """A coordinate as the kernel writes it, where it has names for its parts."""
+        try:
+            return KernelNames(self.access, [one.name for one in self.kernel.parameters if one.constexpr]).text(
+                coordinate
+            )
+        except Spelled:
+            return show(coordinate)
 
     def _unit(self, axes: Sequence[Axis]) -> dict[int, str | None]:
         always = {place: None for place, axis in enumerate(axes) if axis.stride.value == 1}

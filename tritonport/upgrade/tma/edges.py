@@ -29,6 +29,7 @@ _ELEMENTWISE = frozenset(
     {"where", "maximum", "minimum", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "fma", "sigmoid", "tanh",
      "erf", "cos", "sin", "floor", "ceil", "cast", "to", "convert_layout", "clamp"}
 )  # fmt: skip
+_KINDS = frozenset({"dtype", "shape", "type"})
 _STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
 _SUMS = frozenset({"tmem_alloc", "tmem_load", "tmem_store"})
 """Functions of the port that move a sum into tensor memory and out of it, as it is."""
@@ -109,7 +110,10 @@ class _Follower:
                     )
 
     def _untouched(self, node: cst.BaseExpression, what: str) -> None:
-        if any(self.rows.get(one.value) for one in walk(node) if isinstance(one, cst.Name)):
+        # What a tile is (`a.dtype`) is no row of it.
+        kinds = {id(one.value) for one in walk(node) if isinstance(one, cst.Attribute) and one.attr.value in _KINDS}
+        names = (one for one in walk(node) if isinstance(one, cst.Name) and id(one) not in kinds)
+        if any(self.rows.get(one.value) for one in names):
             raise NotShown(f"{what} depends on it")
 
     def _small(self, small: cst.BaseSmallStatement) -> None:
@@ -142,7 +146,7 @@ class _Follower:
         if isinstance(node, cst.Comparison):
             return self._value(node.left).union(*(self._value(one.comparator) for one in node.comparisons))
         if isinstance(node, cst.Attribute):
-            return NONE if node.attr.value in ("dtype", "shape", "type") else self._elsewhere(node)
+            return NONE if node.attr.value in _KINDS else self._elsewhere(node)
         if isinstance(node, cst.Subscript):
             return self._subscript(node)
         if isinstance(node, cst.Call):

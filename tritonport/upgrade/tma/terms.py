@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Loop
@@ -228,13 +228,13 @@ def _exchanged(dim: Dim, atom: str, meaning: Dim) -> Dim:
     return found
 
 
-def never_negative(dim: Dim, access: Access, kernel: Kernel) -> tuple[str, ...] | None:
+def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collection[str] = ()) -> tuple[str, ...] | None:
     """The arguments that must not be negative for a coordinate to be zero or more; None where that is not shown.
 
     It is shown of a sum of products of indices that start at zero or above, of the program's id, of sizes, and of what
-    a schedule of tiles makes of these alone.
+    a schedule of tiles makes of these alone. `positive`: names of what is above zero.
     """
-    signs = _Signs(access, kernel)
+    signs = _Signs(access, kernel, positive)
     return tuple(sorted(signs.relied)) if signs.of(dim) else None
 
 
@@ -245,20 +245,41 @@ class _Signs:
         relied: the arguments that the answers rely on: run-time ones, and compile-time ones that are a summand.
     """
 
-    def __init__(self, access: Access, kernel: Kernel) -> None:
-        self.access, self.kernel = access, kernel
+    def __init__(self, access: Access, kernel: Kernel, positive: Collection[str]) -> None:
+        self.access, self.kernel, self.positive = access, kernel, positive
         self.parameters = {one.name: one.constexpr for one in kernel.parameters}
         self.loops = {loop.target: loop for loop in access.loops}
         self.relied: set[str] = set()
 
     def of(self, dim: Dim) -> bool:
         """Whether a polynomial is zero or more."""
-        for monomial, factor in dim.terms:
+        for monomial, factor in self._without_last(dim).terms:
             if factor < 0 or not all(self._atom(atom) for atom in monomial):
                 return False
             if monomial and all(self.parameters.get(atom) for atom in monomial):
                 self.relied.update(monomial)
         return True
+
+    def _without_last(self, dim: Dim) -> Dim:
+        """`cdiv(K, B) * B - B` as one of its terms, which is enough: of a size above zero there is a block."""
+        for monomial, factor in dim.terms:
+            for atom in monomial if factor > 0 else ():
+                others = list(monomial)
+                others.remove(atom)
+                less = term(tuple(others), -factor)
+                counted = less.terms[0] in dim.terms and self._counts_blocks(atom)
+                if counted and all(self._atom(one) for one in others):
+                    return self._without_last(plus(plus(dim, less, -1), term(monomial, factor), -1))
+        return dim
+
+    def _counts_blocks(self, atom: str) -> bool:
+        try:
+            node = ast.parse(atom, mode="eval").body
+        except SyntaxError:
+            return False
+        if not isinstance(node, ast.Call) or _called(node) != "cdiv" or len(node.args) != 2:
+            return False
+        return all(isinstance(one, ast.Name) and one.id in self.positive for one in node.args)
 
     def _atom(self, atom: str) -> bool:
         if any(atom == iteration_of(name) for name in self.loops):
