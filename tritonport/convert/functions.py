@@ -200,7 +200,7 @@ class FunctionWriter(AccumulatorWriter):
         return parameters.with_changes(params=with_commas(changed, parameters.params), kwonly_params=keyword_only)
 
     def _left_out(self, terms: list[Term | None]) -> bool:
-        """Whether a call does not pass a layout: a compile-time argument of it takes a branch that has no use for it."""
+        """Whether a call passes no layout: a compile-time argument takes a branch that has no use for it."""
         passed: dict[cst.Call | None, bool] = {}
         for frame, term in zip(self.frames, terms, strict=True):
             passed[frame.call] = passed.get(frame.call, False) or term is not None
