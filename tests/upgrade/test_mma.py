@@ -345,7 +345,7 @@ REFUSALS = [
     ("matmul", "dot_added(a, b, acc)", "dot_exact(a, b, acc)", "dot_exact is no dot that can be left under way"),
     ("matmul", "acc = dot_added(a, b, acc)", "acc += dot_added(a, b, acc)", "is not one assignment of a dot"),
     ("matmul", "        acc = dot", "        if k > 1:\n            break\n        acc = dot", "its loop has a break"),
-    ("matmul", "for k in range(stop):", "for k in range(0, stop, -step):", "may be negative"),
+    ("matmul", "for k in range(stop):", "for k in range(0, stop, -step):", "not that of k - NUM_BUFFERS"),
     ("attention", "        m_i = m_new\n", "        m_i = m_new\n        seen = acc\n", "used elsewhere in the loop"),
     ("attention", "        m_i = m_new\n", "        m_i = m_new\n        seen = v\n", "tile is read elsewhere"),
     ("attention", "dot(p.to(v.dtype), v, acc)", "dot(staged(p.to(v.dtype), 0), v, acc)", "not a tile of a ring"),

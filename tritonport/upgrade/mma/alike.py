@@ -37,7 +37,7 @@ def check_alike(
     counter = code(around.target)
     lines = list(around.body.body)
     made = definitions(line for line in lines if isinstance(line, cst.BaseStatement))
-    start, _, step = bounds_of(loop)
+    start, _, step = bounds_of(loop, backwards=True)
     tiles = _numbers(counter, start, step)
     places = {_same(place.replace(PLACE, counter))}
     theirs = [_normal(_named(expanded(line, made), tiles, places)) for line in first]
@@ -76,11 +76,11 @@ def expanded(node: cst.BaseStatement, made: Mapping[str, cst.BaseExpression]) ->
     return node
 
 
-def bounds_of(loop: LoopText) -> tuple[str, str, str]:
+def bounds_of(loop: LoopText, *, backwards: bool = False) -> tuple[str, str, str]:
     """Start, stop and step of a loop over a range, as source text.
 
     Raises:
-        Refusal: it is over something else, or backwards.
+        Refusal: it is over something else, or backwards and that is not asked for.
     """
     call = loop.node.iter
     given = [one.value for one in call.args if one.keyword is None] if isinstance(call, cst.Call) else []
@@ -88,13 +88,18 @@ def bounds_of(loop: LoopText) -> tuple[str, str, str]:
         raise Refusal("its loop is not over a range")
     parts = [cst.Integer("0"), *given] if len(given) == 1 else [*given]
     step = parts[2] if len(parts) > 2 else cst.Integer("1")
-    if not isinstance(step, (cst.Integer, cst.Name)) or code(step) == "0":
+    size = step.expression if backwards and loop.backwards and isinstance(step, cst.UnaryOperation) else step
+    if not isinstance(size, (cst.Integer, cst.Name)) or code(size) == "0":
         raise Refusal(f"the step {code(step)} of its loop may be negative")
     return code(parts[0]), code(parts[1]), code(step)
 
 
 def _numbers(counter: str, start: str, step: str) -> set[str]:
     """How the index of the iteration `counter` may be written."""
+    if step.startswith("-"):
+        size = step.removeprefix("-")
+        back = [f"{counter} * {size}", f"{size} * {counter}"] if size != "1" else [counter]
+        return {_same(f"{start} - {one}") for one in back}
     ahead = [f"{counter} * {step}", f"{step} * {counter}"] if step != "1" else [counter]
     texts = [*ahead] if start == "0" else [f"{start} + {one}" for one in ahead] + [f"{one} + {start}" for one in ahead]
     return {_same(text) for text in texts}

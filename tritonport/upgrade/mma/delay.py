@@ -55,7 +55,7 @@ class Delay:
     def nearer(self, statement: cst.BaseStatement) -> cst.BaseStatement:
         """A statement that computes for the tile one iteration nearer."""
         swaps: dict[cst.CSTNode, cst.CSTNode] = {
-            node: _one_less(node, self.depth) for node in _ahead(statement, self.loop.index, self.depth)
+            node: _one_less(node, self.depth) for node in _ahead(statement, self.loop, self.depth)
         }
         found: cst.BaseStatement = replaced(statement, swaps)
         return found
@@ -81,8 +81,9 @@ def delay_of(loop: LoopText, rings: Sequence[Ring], last_read: Mapping[str, int]
         if min(ring.refills) <= last_read[ring.name] or max(ring.refills) >= advance:
             raise Refusal(f"the loop fills {ring.name} again before the dot, or after it has moved to the next place")
     found = _needed(loop, refills, {slot, *(ring.name for ring in rings), *(ring.ready or "" for ring in rings)})
-    if not any(list(_ahead(loop.body[place], loop.index, depth)) for place in (*refills, *found)):
-        raise Refusal(f"the tile that {rings[0].name} gets is not that of {loop.index} + {depth}")
+    if not any(list(_ahead(loop.body[place], loop, depth)) for place in (*refills, *found)):
+        sign = "-" if loop.backwards else "+"
+        raise Refusal(f"the tile that {rings[0].name} gets is not that of {loop.index} {sign} {depth}")
     own, shared = _divided(loop, refills, found)
     carried = {name for place in own if _carries(loop, place) for name in names_assigned(loop.body[place])}
     filled = prologues(loop, rings, depth, carried)
@@ -135,9 +136,7 @@ def _check_prologues(delay: Delay, found: Sequence[int], number: str) -> None:
         refills = []
         for place in ring.refills:
             line = expanded(loop.body[place], made)
-            swaps: dict[cst.CSTNode, cst.CSTNode] = {
-                node: cst.Name(TILE) for node in _ahead(line, loop.index, delay.depth)
-            }
+            swaps: dict[cst.CSTNode, cst.CSTNode] = {node: cst.Name(TILE) for node in _ahead(line, loop, delay.depth)}
             refills.append(renamed(replaced(line, swaps), {delay.slot: PLACE}))
         around = next(one for one in delay.prologues if any(ring.name in indexed(line) for line in one.lines))
         first = [around.lines[at] for at in around.delayed if indexed(around.lines[at]) & names]
@@ -189,7 +188,7 @@ def _divided(loop: LoopText, refills: Sequence[int], found: Sequence[int]) -> tu
     depth = _depth(loop, refills)
     for place in (*refills, *found):
         line = loop.body[place]
-        ahead = {id(part) for node in _ahead(line, loop.index, depth) for part in walk(node)}
+        ahead = {id(part) for node in _ahead(line, loop, depth) for part in walk(node)}
         index = (node for node in walk(line) if isinstance(node, cst.Name) and node.value == loop.index)
         if any(id(node) not in ahead for node in index):
             raise Refusal(f"`{one_line(line)}` is not for the tile of {loop.index} + {depth}")
@@ -214,18 +213,22 @@ def _carries(loop: LoopText, place: int) -> bool:
     return False
 
 
-def _ahead(node: cst.CSTNode, index: str, depth: str) -> Iterator[cst.BinaryOperation]:
-    """Sums of the loop's index and the depth of the ring, or that many steps."""
+def _ahead(node: cst.CSTNode, loop: LoopText, depth: str) -> Iterator[cst.BinaryOperation]:
+    """Sums of the loop's index and the depth of the ring, or that many steps; differences where it counts down."""
+    size = loop.step.expression if loop.backwards and isinstance(loop.step, cst.UnaryOperation) else loop.step
+    steps = code(size) or "1"
     for one in walk(node):
-        if not isinstance(one, cst.BinaryOperation) or not isinstance(one.operator, cst.Add):
+        if not isinstance(one, cst.BinaryOperation) or not isinstance(one.operator, (cst.Add, cst.Subtract)):
             continue
-        for this, other in ((one.left, one.right), (one.right, one.left)):
+        back = isinstance(one.operator, cst.Subtract)
+        for this, other in ((one.left, one.right), (one.right, one.left))[: 1 if back else 2]:
             factors = (
                 [other.left, other.right]
                 if isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Multiply)
                 else [other]
             )
-            if code(this) == index and any(code(part) == depth for part in factors):
+            far = sorted(map(code, factors)) == sorted([depth, steps] if len(factors) == 2 or steps != "1" else [depth])
+            if back == loop.backwards and code(this) == loop.index and far:
                 yield one
                 break
 
@@ -240,6 +243,8 @@ def _one_less(node: cst.BinaryOperation, depth: str) -> cst.CSTNode:
         ),
         None,
     )
+    if product is None and isinstance(node.operator, cst.Subtract) and not depth.isdigit():
+        return node.with_changes(right=cst.parse_expression(f"({one_less(depth)})"))
     if product is None and not depth.isdigit():
         inner = node.with_changes(lpar=[], rpar=[])
         return cst.BinaryOperation(inner, cst.Subtract(), cst.Integer("1"), lpar=node.lpar, rpar=node.rpar)

@@ -82,6 +82,18 @@ class LoopText:
         """The loop variable."""
         return code(self.node.target)
 
+    @property
+    def step(self) -> cst.BaseExpression | None:
+        """What an iteration adds to the loop variable; None where the loop leaves it out."""
+        call = self.node.iter
+        given = [one.value for one in call.args if one.keyword is None] if isinstance(call, cst.Call) else []
+        return given[2] if len(given) > 2 else None
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the loop counts down by a size: `range(K, 0, -BLOCK_K)`."""
+        return isinstance(self.step, cst.UnaryOperation) and isinstance(self.step.operator, cst.Minus)
+
     def assignments(self, name: str) -> list[int]:
         """The statements of the body that assign a variable."""
         return [place for place, statement in enumerate(self.body) if name in names_assigned(statement)]

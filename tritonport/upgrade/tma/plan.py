@@ -85,8 +85,26 @@ class KernelPlan:
 
     @property
     def whole(self) -> bool:
-        """Whether no load of a dot's operand in a loop stays as it was."""
-        return not any(one.access.kind == "load" and one.access.loops for one in self.refused)
+        """Whether no load of a dot's operand in a loop stays as it was, and none gets another type before the dot.
+
+        A tile of another type goes through registers: TMA spares it nothing, and a barrier for its place costs more
+        than groups of cp.async do.
+        """
+        stays = any(one.access.kind == "load" and one.access.loops for one in self.refused)
+        return not stays and not any(_is_converted(tile.access) for tile in self.loads)
+
+
+def _is_converted(access: Access) -> bool:
+    """Whether a loop gives a tile that it loads another type: `w.to(x.dtype)`."""
+    body = access.loops[-1].node.body if access.loops else cst.IndentedBlock([])
+    return any(
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value == "to"
+        and isinstance(node.func.value, cst.Name)
+        and node.func.value.value == access.target
+        for node in walk(body)
+    )
 
 
 def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
