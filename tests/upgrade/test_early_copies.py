@@ -1,5 +1,6 @@
 """Stage multibuffer: tiles that are copied once, behind a loop, begin before it."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import torch
 
 from tests.convert.kernels import VERSION, module_of
 from tritonport.convert import ConvertOptions
+from tritonport.source.module import SourceModule
 from tritonport.upgrade import upgrade_text
+from tritonport.upgrade.multibuffer import multibuffered
 from tritonport.verify.emulate import emulated
 
 KERNEL = """
@@ -25,7 +28,6 @@ import triton.language as tl
 def chained_kernel(a_ptr, b_ptr, c_ptr, o_ptr, flags, K: tl.constexpr):
     rows = tl.arange(0, 32)
     acc = tl.zeros((32, 32), dtype=tl.float32)
-    last = tl.program_id(0)
     for k in range(0, K, 16):
         offs = k + tl.arange(0, 16)
         a = tl.load(a_ptr + rows[:, None] * K + offs[None, :])
@@ -73,20 +75,23 @@ def test_the_copy_runs_under_the_loop_before_it(tmp_path: Path) -> None:
     torch.testing.assert_close(got, expected, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("        last = last + 1\n", "where it is copied from is known behind the loop alone"),
-        ("        tl.atomic_add(flags, 1)\n", "another program may have waited for the atomic operation"),
-    ],
-)
-def test_a_copy_that_the_loop_decides_stays_behind_it(line: str, why: str) -> None:
-    wrong = KERNEL.replace(LOOP, LOOP + line)
-    if "last" in line:
-        wrong = wrong.replace("at = tl.program_id(0) * 32", "at = tl.maximum(last, 0) * 32")
-    text = upgraded(wrong)
-    if "expect(c_ready" in text:
-        copied, loop, _ = places(text)
-        assert loop < copied, why
-    else:
-        assert "c_desc" not in text
+def test_another_program_may_have_waited_for_an_atomic_operation() -> None:
+    copied, loop, _ = places(upgraded(KERNEL.replace(LOOP, LOOP + "        tl.atomic_add(flags, 1)\n")))
+    assert loop < copied
+
+
+def test_a_place_that_is_known_behind_the_loop_alone_is_read_there() -> None:
+    options = ConvertOptions(triton=VERSION, target="sm_90", stage="tma")
+    text = upgrade_text(KERNEL, path="kernel.py", options=options).text
+    head, tiles = text.split("def chained_kernel_tiles(")
+    found = re.search(r"\(c_desc, \[(.+?), ", tiles)
+    assert found is not None
+    moved = tiles.replace(found[0], found[0].replace(found[1], "first")).replace(
+        "        phase ^= 1\n", f"        phase ^= 1\n        first = {found[1]}\n"
+    )
+    assert "first = " in moved and moved.count("first") == 2
+    moved, _ = multibuffered(
+        SourceModule(f"{head}def chained_kernel_tiles({moved}", "kernel.py"), target="sm_90", triton=VERSION
+    )
+    copied, loop, _ = places(moved)
+    assert loop < copied
