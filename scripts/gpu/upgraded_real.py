@@ -74,6 +74,7 @@ CASES = {
     "gems_wy": "flag_gems/fused/FLA/wy_fast.py",
     "gym_gdn_dv": "attn_gym/linear/gdn/bwd/triton/chunk_gdn_bwd_delta_h.py",
     "gym_gdn_o": "attn_gym/linear/gdn/fwd/triton/chunk_gdn_fwd_output.py",
+    "gym_kda_da": "attn_gym/linear/kda/bwd/triton/chunk_kda_bwd_wy_triton.py",
     "gym_gla_o": "attn_gym/linear/kda/fwd/triton/chunk_gla_fwd_o.py",
 }
 """The functions, by the name of their case, and the file that each is in."""

@@ -198,6 +198,85 @@ def test_an_if_on_a_row_that_wraps_is_refused() -> None:
     assert any("an if depends on it" in one for one in said), said
 
 
+HELPERS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def first_row(table, block, BLOCK: tl.constexpr, RAGGED: tl.constexpr):
+    if RAGGED:
+        row = tl.load(table + block)
+    else:
+        row = block * BLOCK
+    return row, BLOCK
+
+
+@triton.jit
+def summed(acc, a_ptr, b_ptr, rows, cols, M, K, N: tl.constexpr, BLOCK: tl.constexpr):
+    for k in range(0, K, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(
+            a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+        )
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc += tl.dot(a, b)
+    return acc
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, table, M, K, N: tl.constexpr, BLOCK: tl.constexpr, RAGGED: tl.constexpr):
+    row, count = first_row(table, tl.program_id(0), BLOCK, RAGGED)
+    rows, cols = row + tl.arange(0, BLOCK), tl.arange(0, N)
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    acc = summed(acc, a_ptr, b_ptr, rows, cols, M, K, N, BLOCK)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b, ragged=False):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M + 5, N), 7.0)
+    table = torch.arange(0, M, 16, dtype=torch.int32)
+    product_kernel[(triton.cdiv(M, 16),)](a, b, c, table, M, K, N=N, BLOCK=16, RAGGED=ragged)
+    return c
+"""
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_functions_that_load_and_that_say_where_are_opened(ragged: bool, tmp_path: Path) -> None:
+    found = upgraded(HELPERS)
+    inputs = given(24, 40)
+    got, made = run(found.text, tmp_path, **inputs, ragged=ragged)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert made == ([] if ragged else [True] * 3)
+    tiles = found.text[found.text.index("def product_kernel_tiles(") : found.text.rindex("def product_kernel(")]
+    assert "summed(" not in tiles and "gl.load(" not in tiles
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("        acc += tl.dot(a, b)\n", "        acc += tl.dot(a, b)\n        tl.store(a_ptr, 0.0)\n"),
+        ("    for k in range(0, K, BLOCK):\n", "    if K < 8:\n        return acc\n    for k in range(0, K, BLOCK):\n"),
+    ],
+)
+def test_a_function_that_writes_what_it_reads_or_returns_early_is_not_opened(right: str, wrong: str) -> None:
+    assert right in HELPERS
+    found = upgraded(HELPERS.replace(right, wrong))
+    assert "a_desc" not in found.text
+
+
+def test_what_a_function_writes_is_not_copied() -> None:
+    text = PEELED.replace(
+        "@triton.jit\ndef product_kernel",
+        "@triton.jit\ndef cleared(ptr):\n    tl.store(ptr, 0.0)\n\n\n@triton.jit\ndef product_kernel",
+    ).replace("        acc += tl.dot(a, b)\n", "        acc += tl.dot(a, b)\n        cleared(a_ptr + k)\n", 1)
+    found = upgraded(text)
+    assert "a_desc" not in found.text
+    assert any("cleared, which writes memory" in one.message for one in found.diagnostics)
+
+
 REFUSED = {
     "a flag that the kernel reads": (
         "        if WHOLE_K:\n",

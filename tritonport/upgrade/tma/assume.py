@@ -61,7 +61,7 @@ def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tu
     for test, on_host, nodes in _decided(kernel, triton):
         for node in nodes:
             bodies = [branch_of(node, taken) for taken in (0, 1)]
-            reads = [body is not None and reads_memory(body, kernel.module) for body in bodies]
+            reads = [body is not None and touches_memory(body, kernel.module) for body in bodies]
             reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
             if reading is not None and wanted & _made_of_loads(reading, kernel.module):
                 found.setdefault(test, Assumed(test, on_host, reads.index(False)))
@@ -146,17 +146,20 @@ def _numbers_of(test: cst.BaseExpression) -> set[str]:
     return names_of(test)
 
 
-def reads_memory(node: cst.CSTNode, module: SourceModule, depth: int = 4) -> bool:
-    """Whether a node loads, itself or in a jit function that it calls."""
+READS, WRITES = ("load",), ("store", "atomic_")
+
+
+def touches_memory(node: cst.CSTNode, module: SourceModule, how: tuple[str, ...] = READS, depth: int = 4) -> bool:
+    """Whether a node loads (or writes), itself or in a jit function that it calls."""
     for call in walk(node):
         if not isinstance(call, cst.Call):
             continue
-        if called(call) == "load":
+        if called(call).startswith(how):
             return True
         path = dotted(call.func)
         for meaning in module.lookup(path) if path is not None and depth else ():
             callee = meaning.kernel
-            if callee is not None and reads_memory(callee.node.body, callee.module, depth - 1):
+            if callee is not None and touches_memory(callee.node.body, callee.module, how, depth - 1):
                 return True
     return False
 
@@ -169,7 +172,7 @@ def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
         for one in walk(body):
             if not isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or one.value is None:
                 continue
-            if reads_memory(one.value, module) or names_of(one.value) & found:
+            if touches_memory(one.value, module) or names_of(one.value) & found:
                 found |= {name for target in targets_of(one) for name in names_of(target)}
         if len(found) == before:
             return found
@@ -211,4 +214,14 @@ def _chained(function: cst.FunctionDef) -> Collection[int]:
     return {id(node.orelse) for node in ifs if isinstance(node.orelse, cst.If)}
 
 
-__all__ = ["Assumed", "address_names", "choices", "reached", "specialised", "without_loads"]
+__all__ = [
+    "READS",
+    "WRITES",
+    "Assumed",
+    "address_names",
+    "choices",
+    "reached",
+    "specialised",
+    "touches_memory",
+    "without_loads",
+]

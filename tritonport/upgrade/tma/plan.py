@@ -10,14 +10,15 @@ import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.module import Kernel, SourceModule, dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, feeds_dot, operand_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
-from tritonport.upgrade.tma.assume import Assumed, choices, reached, specialised, without_loads
+from tritonport.upgrade.tma.assume import WRITES, Assumed, choices, reached, specialised, touches_memory, without_loads
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
+from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
 from tritonport.upgrade.values import readers_of
 
@@ -113,7 +114,18 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
     (sequences of any lengths, or of one), the copies are for launches that take the other. Where the two branches give
     an address two forms, or load tiles of their own, they are for launches that take the one that leaves fewer loads.
+    Where a function of the file hides what a tile is, its body takes the place of its calls.
     """
+    plan = _decided(module, kernel, triton)
+    if plan.refused or not plan.loads:
+        form = opened(kernel)
+        if form is not kernel:
+            other = replace(_decided(module, form, triton), kernel=kernel)
+            plan = other if len(other.loads) > len(plan.loads) else plan
+    return plan
+
+
+def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
     plan = _planned(module, kernel, triton, ())
     base: tuple[Assumed, ...] = ()
     if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND):
@@ -208,6 +220,7 @@ class _Planner:
         self.constexprs = [one.name for one in kernel.parameters if one.constexpr]
         self.branches = _branches(kernel)
         self.assigned = _assignments(kernel.node)
+        self.writers = _writers(kernel)
 
     def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
         """The load of the same name in the other branch of the `if` around an access."""
@@ -305,6 +318,9 @@ class _Planner:
             if writes and access.base in self._bases(other):
                 does = "reads" if other.kind == "load" else "writes"
                 return f"the kernel also {does} {other.base or 'memory that may be the same'}"
+        for name, given in self.writers:
+            if access.base in given:
+                return f"the kernel gives {access.base} to {name}, which writes memory"
         return None
 
     def _bases(self, access: Access) -> set[str]:
@@ -340,6 +356,18 @@ def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
                     if isinstance(statement, cst.SimpleStatementLine):
                         calls = (call for call in walk(statement) if isinstance(call, cst.Call))
                         found.update((id(call), (node, branch)) for call in calls)
+    return found
+
+
+def _writers(kernel: Kernel) -> list[tuple[str, set[str]]]:
+    """The functions that a kernel calls and that write memory, with the names that their arguments are made of."""
+    found = []
+    for call in walk(kernel.node.body):
+        path = dotted(call.func) if isinstance(call, cst.Call) else None
+        for meaning in kernel.module.lookup(path) if path is not None else ():
+            if meaning.kernel is not None and touches_memory(meaning.kernel.node.body, meaning.kernel.module, WRITES):
+                assert isinstance(call, cst.Call) and path is not None
+                found.append((path, {name for one in call.args for name in reached(one.value, kernel.node)}))
     return found
 
 
