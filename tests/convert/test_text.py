@@ -457,3 +457,14 @@ rows = gl.program_id(0) * BM + gl.arange(0, BM, layout=layout)
 gl.store(out_ptr + rows * A, gl.load(x_ptr + rows * A))
 """
     assert body("x_ptr, out_ptr, BM: tl.constexpr, A: tl.constexpr", before) == after.strip()
+
+
+def test_a_column_is_read_where_its_tile_wants_it() -> None:
+    before = """
+rows, cols = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :]
+mean = tl.load(mean_ptr + rows)
+tl.store(out_ptr + rows * BN + cols, tl.load(x_ptr + rows * BN + cols) - mean)
+"""
+    written = body("x_ptr, mean_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before)
+    assert written.count("coalesced(") == 1 and "convert_layout" not in written
+    assert "mean = gl.load(mean_ptr + rows)" in written

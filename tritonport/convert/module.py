@@ -129,6 +129,7 @@ class ModuleWriter:
         self.imports_used: set[str] = set()
         self.specialise = True
         self.needs_triton = False
+        self._terms_by_shape: dict[Frame, dict[tuple[str, ...], Term]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.refusals: dict[Kernel, Diagnostic] = {}
         self.wanted = wanted
@@ -334,8 +335,14 @@ class ModuleWriter:
         )
 
     def terms_by_shape(self, frame: Frame) -> dict[tuple[str, ...], Term]:
-        """Some layout term for each shape that a kernel works on."""
+        """Some layout term for each shape that a kernel works on; the caller may add to it."""
         root = frame.chain[-1]
+        if root not in self._terms_by_shape:
+            self._terms_by_shape[root] = self._read_terms(root)
+        return dict(self._terms_by_shape[root])
+
+    @staticmethod
+    def _read_terms(root: Frame) -> dict[tuple[str, ...], Term]:
         found: dict[tuple[str, ...], Term] = {}
         for value in collect(frames_of(root)):
             if value.is_tensor and value.focus is not None and value.op not in ("store", "parameter", "call"):

@@ -80,7 +80,8 @@ def collect(frames: Iterable[Frame]) -> list[Value]:
         roots += [definition.value for definition in definitions]
         roots += [value for _, value in frame.returns]
         for root in roots:
-            _visit(root, found)
+            if id(root) not in found:
+                _visit(root, found)
     return list(found.values())
 
 
@@ -261,7 +262,9 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
         return True
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
     known[id(value)] = True
-    simple = (value.arithmetic and value.op != "reshape") or (value.op == "load" and value.rank == 1 and not value.once)
+    # A column of a tile is a vector too, whether its axis was added before or after it was read.
+    is_vector = sum(not size.is_one for size in value.shape) <= 1
+    simple = (value.arithmetic and value.op != "reshape") or (value.op == "load" and is_vector and not value.once)
     known[id(value)] = (
         value.is_tensor
         and simple
