@@ -48,6 +48,7 @@ def test_the_stage_writes_the_expected_file(path: Path, stage: str) -> None:
     expected = golden.read_text(encoding="utf-8") if golden.is_file() else before
     hint = f"run `python scripts/update_expected.py {path.parents[1].name}` and read what changed"
     assert text == expected, hint
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
     if path.parents[1].name in AGAIN:
         assert upgraded(text, stage) == text
 

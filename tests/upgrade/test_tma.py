@@ -70,6 +70,13 @@ def test_a_kernel_becomes_two_forms_and_an_entry_that_chooses() -> None:
     assert "matmul_kernel[(triton.cdiv(M, BLOCK_M)" in text, "the launch is as it was"
 
 
+def test_a_comment_stays_above_its_loop() -> None:
+    loop = "    for k in range(tl.cdiv(K, BLOCK_K)):\n"
+    text = upgraded(matmul().replace(loop, f"\n    # Along K.\n{loop}")).text
+    assert text.count("    # Along K.\n    for k in range(gl.cdiv(K, BLOCK_K)):\n") == 2
+    assert "\n\n    a_tile = gl.allocate_shared_memory(" in text, "the paragraph begins with what is made for the loop"
+
+
 def test_the_names_are_those_of_the_triton_that_is_written_for() -> None:
     assert "tma.async_copy_global_to_shared(" in upgraded(matmul(), "3.6").text
     assert "tma.async_load(" in upgraded(matmul(), "3.9").text
@@ -233,6 +240,7 @@ def test_parameters_that_are_given_by_keyword_alone(tmp_path: Path) -> None:
         ("right - left", 'args["right"] - args["left"]'),
         ("(left + right) // leftmost", '(args["left"] + args["right"]) // args["leftmost"]'),
         ("right <= left", 'args["right"] <= args["left"]'),
+        ("(left * right) * (leftmost * 2)", 'args["left"] * args["right"] * (args["leftmost"] * 2)'),
     ],
 )
 def test_what_a_launch_computes_has_the_names_of_its_arguments(text: str, expected: str) -> None:

@@ -145,7 +145,10 @@ def _with_argument(call: cst.Call, name: str, count: int) -> cst.Call:
     between = others[-1].comma if others else cst.MaybeSentinel.DEFAULT
     if not isinstance(between, cst.Comma):
         between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return call.with_changes(args=[*others, last.with_changes(comma=between), added.with_changes(comma=last.comma)])
+    # What stands in front of the closing bracket stays there.
+    added = added.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*others, last, added])
 
 
 def _with_parameter(node: cst.FunctionDef, name: str, gl: str) -> cst.FunctionDef:

@@ -82,10 +82,13 @@ class CopyingWriter(ABC):
         if id(node) in self.phases:
             lines.append(self.statement(f"{self.phases[id(node)]} ^= 1"))
         made: list[cst.BaseStatement] = [self.statement(line) for line in before]
-        leading = node.leading_lines
+        leading = list(node.leading_lines)
         if made:
-            made[0] = made[0].with_changes(leading_lines=leading)
-        loop_node = node.with_changes(body=body.with_changes(body=lines), leading_lines=[] if made else leading)
+            # A comment is about the loop, and stays above it; the blank line goes before what is made for it.
+            blank = next((place for place, line in enumerate(leading) if line.comment is not None), len(leading))
+            made[0] = made[0].with_changes(leading_lines=leading[:blank])
+            leading = leading[blank:]
+        loop_node = node.with_changes(body=body.with_changes(body=lines), leading_lines=leading)
         return [*made, loop_node, *(self.statement(line) for line in after)]
 
     def code(self, node: cst.CSTNode) -> str:

@@ -76,7 +76,9 @@ class HostNames:
             return f'args["{node.id}"]' if default is None else f'args.get("{node.id}", {default})'
         if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
             _, operator, _ = ast.unparse(ast.BinOp(ast.Name("x"), node.op, ast.Name("y"))).split()
-            return f"{self._grouped(node.left)} {operator} {self._grouped(node.right)}"
+            of_one = operator in "*+" and isinstance(node.left, ast.BinOp) and type(node.left.op) is type(node.op)
+            left = self._text(node.left) if of_one else self._grouped(node.left)
+            return f"{left} {operator} {self._grouped(node.right)}"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
             return f"{'-' if isinstance(node.op, ast.USub) else 'not '}{self._grouped(node.operand)}"
         if isinstance(node, ast.BoolOp):
@@ -177,7 +179,8 @@ class KernelNames:
         for one in ast.walk(node):
             if isinstance(one, ast.Name) and not self._stands_for_itself(one.id):
                 raise Spelled(f"`{atom}` has no name where the tile is copied")
-        return atom if isinstance(node, (ast.Name, ast.Call)) else f"({atom})"
+        # Unparsed: what the analysis puts together has more brackets than it needs.
+        return atom if isinstance(node, (ast.Name, ast.Call)) else f"({ast.unparse(node)})"
 
     def _stands_for_itself(self, name: str) -> bool:
         number = self.numbers.get(name)
