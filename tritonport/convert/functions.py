@@ -25,9 +25,10 @@ from tritonport.convert.layout_text import definitions as layout_definitions
 from tritonport.convert.layout_text import made_text, named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, stem, suffix
 from tritonport.convert.parameters import has_default, with_commas
+from tritonport.convert.ranges import ranges_before
 from tritonport.convert.sinking import raise_masks, sink_loads
 from tritonport.convert.snippets import rename
-from tritonport.convert.staging import shared_arguments, tiles_to_stage, turned
+from tritonport.convert.staging import has_dot, shared_arguments, tiles_to_stage, turned
 from tritonport.convert.wants import Want, key
 from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.solver import frames_of
@@ -546,9 +547,11 @@ class FunctionWriter(AccumulatorWriter):
         self.notes = []
         self.module.diagnostics += notes
         if notes and written:
-            head = list(strip_leading(written[0]))
+            # What a loop brings with it stands before it; the notes are about the loop.
+            place = next((index for index, found in enumerate(written) if isinstance(found, type(line))), 0)
+            head = list(strip_leading(written[place]))
             head += [cst.EmptyLine(comment=cst.Comment(render_note(note))) for note in notes]
-            written[0] = written[0].with_changes(leading_lines=head)
+            written[place] = written[place].with_changes(leading_lines=head)
         return written
 
     def _written(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
@@ -580,7 +583,18 @@ class FunctionWriter(AccumulatorWriter):
         if before:
             before[0] = before[0].with_changes(leading_lines=written.leading_lines)
             written = written.with_changes(leading_lines=[])
-        return [*before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
+        ranges: list[cst.BaseStatement] = []
+        if self.final and has_dot(line, self.frames):
+            ranges, written = ranges_before(written, self.names.fresh, self._is_assigned_once)
+        return [*ranges, *before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
+
+    def _is_assigned_once(self, name: str) -> bool:
+        """Whether the output assigns a variable, or a copy of one, in one place of the source."""
+        webs = self.webs.all()
+        found = next((web for web in webs if name in (web.name, *(copy for _, copy in web.copies.values()))), None)
+        if found is None:
+            return True
+        return sum(len(web.definitions[0]) for web in webs if web.name == found.name) == 1
 
     def _while(self, line: cst.While) -> cst.While:
         self.depth += 1
