@@ -125,8 +125,8 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
-        if done and is_called(module, kernel):
-            continue  # the form with pointers that an entry of this stage calls
+        if done and (is_called(module, kernel) or _is_entry(module, kernel)):
+            continue  # a form that an entry of this stage calls, or such an entry
         plan = tma_plan.plan_kernel(module, kernel, triton)
         if options.stage == ALL and not plan.whole and "ring_layout" in available(options.target):
             continue  # cp.async takes the tiles that TMA cannot
@@ -146,6 +146,12 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
     indent = str(module.tree.default_indent)
     text = break_long_lines(tma_stage.written(module, plans, spelled, options), literal.text, indent)
     return replace(literal, text=text, diagnostics=tuple(found))
+
+
+def _is_entry(module: SourceModule, kernel: Kernel) -> bool:
+    """Whether a kernel only chooses among the forms that the stage tma has made of it."""
+    form = re.compile(rf"{re.escape(kernel.name)}_pointers(_\d+)?")
+    return any(form.fullmatch(other.name) for other in module.kernels if is_called(module, other))
 
 
 def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:
