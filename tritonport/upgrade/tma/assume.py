@@ -154,7 +154,7 @@ def touches_memory(node: cst.CSTNode, module: SourceModule, how: tuple[str, ...]
     for call in walk(node):
         if not isinstance(call, cst.Call):
             continue
-        if called(call).startswith(how):
+        if called(call).startswith(how) and not _on_chip(call):
             return True
         path = dotted(call.func)
         for meaning in module.lookup(path) if path is not None and depth else ():
@@ -162,6 +162,11 @@ def touches_memory(node: cst.CSTNode, module: SourceModule, how: tuple[str, ...]
             if callee is not None and touches_memory(callee.node.body, callee.module, how, depth - 1):
                 return True
     return False
+
+
+def _on_chip(call: cst.Call) -> bool:
+    """Whether it is `tile.store(value)`, on shared or tensor memory: every other store says where, besides what."""
+    return isinstance(call.func, cst.Attribute) and called(call) == "store" and len(call.args) == 1
 
 
 def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
