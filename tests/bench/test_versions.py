@@ -41,7 +41,7 @@ def test_a_stage_that_does_not_apply_says_why(tmp_path: Path) -> None:
     text = text.replace("tl.load(b_ptrs,", "tl.load(b_ptr + (offs_k // 2)[:, None],")
     refused = made(tmp_path, text, "literal", "async-copy")["async-copy"]
     assert refused.text is None and not refused.failed
-    assert refused.reason.startswith("the same as literal: line ") and "TP411" in refused.reason
+    assert refused.reason.startswith("the same as literal: line ") and "TP302" in refused.reason
 
 
 def test_a_file_whose_kernels_stay_has_nothing_to_time(tmp_path: Path) -> None:

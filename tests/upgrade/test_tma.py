@@ -91,6 +91,7 @@ def test_its_own_output_stays() -> None:
 
 # -- which launches take the copies, and what they compute
 
+CAST = matmul().replace("acc += tl.dot(a, b)", "acc = tl.dot(a.to(b.dtype), b, acc)")
 FORMS = {"plain": True, "transposed": True, "strided": False, "misaligned": False}
 
 
@@ -117,6 +118,22 @@ def test_every_order_of_the_operands(
     if b_by_columns:
         given["b"] = given["b"].t().contiguous().t()
     got, made = run(upgraded(matmul()).text, tmp_path, **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+    assert all(made)
+
+
+@pytest.mark.parametrize("a_dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("a_by_columns", [False, True])
+def test_a_tile_is_read_in_place_where_its_cast_changes_nothing(
+    a_dtype: torch.dtype, a_by_columns: bool, tmp_path: Path
+) -> None:
+    text = upgraded(CAST).text
+    assert "of_type(a, b.dtype)" in text
+    given = operands(72, 40, 104, torch.float16, "plain")
+    given["a"] = given["a"].to(a_dtype)
+    if a_by_columns:
+        given["a"] = given["a"].t().contiguous().t()
+    got, made = run(text, tmp_path, **given)
     torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
     assert all(made)
 

@@ -25,7 +25,7 @@ from triton.language.core import _unwrap_if_constexpr
 
 from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
-from tritonport.verify.emulate.loops import LoopOps
+from tritonport.verify.emulate.loops import LoopOps, mark_named
 from tritonport.verify.emulate.shared import Place
 
 # In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
@@ -291,6 +291,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.visit_compound_statement(active)
         defined, after = self.local_defs, self.lscope
         self.lscope, self.local_defs = before, outer_defs
+        mark_named(idle, before)
         in_both = _assigned_names(idle)
         for name in defined:
             old: Any = before.get(name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton.compiler import code_generator as front_end
+from triton.experimental.gluon import language as gl
 from triton.language.core import _unwrap_if_constexpr
 
 from tritonport.verify.emulate.errors import Divergence, Fault
@@ -15,6 +17,25 @@ from tritonport.verify.emulate.values import Value, unsigned
 
 _WATCH_FROM = 64
 """The iteration of a ``while`` from which on its state is watched: a loop that spins does so for ever."""
+
+
+def mark_named(nodes: Sequence[ast.AST], scope: Mapping[str, Any]) -> None:
+    """Counts a use of every buffer that statements name: for the compiler it lives until there, run or not."""
+    for name in {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}:
+        for buffer in _buffers(scope.get(name)):
+            buffer.uses += 1
+
+
+def _buffers(value: Any) -> Iterator[Any]:
+    """The buffers behind a value: a view of one, or a tuple or an aggregate with such."""
+    if isinstance(value, gl.shared_memory_descriptor | gl.nvidia.blackwell.tensor_memory_descriptor):
+        yield value.handle.buffer
+    elif isinstance(value, tl.tuple):
+        for one in value.values:
+            yield from _buffers(one)
+    elif isinstance(value, tl.core.base_value) and not isinstance(value, tl.tensor | tl.constexpr):
+        for one in vars(value).values():
+            yield from _buffers(one)
 
 
 class LoopOps:
@@ -98,6 +119,7 @@ class LoopOps:
         self.scf_stack.pop()
         last = {target: self.lscope[target]} if len(values) else {}
         self.lscope, self.local_defs = {**before, **carried, **last}, {**outer_defs, **carried, **last}
+        mark_named(node.body, self.lscope)
 
     def visit_While(self: Any, node: ast.While) -> None:
         before, outer_defs = dict(self.lscope), self.local_defs
@@ -125,6 +147,7 @@ class LoopOps:
         memory.watching = was_watching
         self.scf_stack.pop()
         self.lscope, self.local_defs = {**before, **carried}, {**outer_defs, **carried}
+        mark_named([node], self.lscope)
 
     def _while_condition(self: Any, node: ast.While) -> bool:
         condition = self.visit(node.test)
