@@ -23,9 +23,10 @@ def dot_scaled(
     if not fits:
         dtype: gl.constexpr = scaled_type(lhs_format, rhs_format)
         a = scaled_operand(lhs, lhs_scale, lhs_format, 0, dtype, fast_math, lhs_k_pack)
+        layout: gl.constexpr = acc.type.layout
         if not in_tmem(acc) and not is_computed(a):
             # In shared memory before the other operand is scaled, which takes registers of its own.
-            a = dot_operand(a, 0, acc.type.layout)
+            a = dot_operand(a, 0, layout)
         b = scaled_operand(rhs, rhs_scale, rhs_format, 1, dtype, fast_math, rhs_k_pack)
         return dot_once(a, b, acc, "tf32", use_acc)
     elif in_tmem(acc):
