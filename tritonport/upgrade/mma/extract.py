@@ -27,16 +27,20 @@ class Extracted:
 
 
 def extracted(loop: LoopText, places: Sequence[int], name: str, module: cst.Module) -> Extracted | None:
-    """The statements of the loop at `places` as a function; None where they are few, or give nothing."""
+    """The statements of the loop at `places` as a function; None where they are few, or give nothing.
+
+    A variable that they assign in a branch alone comes in as what it was; without a value there is no function.
+    """
     lines = [loop.body[place] for place in places]
     if len(lines) <= LONGEST_REPEATED:
         return None
     results = _results(loop, places)
-    if not results:
+    kept = set(results) - _made(lines)
+    if not results or not kept <= _known_before(loop, places[0]):
         return None
     constants = _constants(loop)
     gl = _annotation(loop)
-    given = _parameters(loop, places)
+    given = _parameters(loop, places, kept)
     parameters = ", ".join(f"{one}: {gl}" if one in constants else one for one in given)
     returned = ", ".join(results)
     kernel = loop.function.name.value
@@ -70,10 +74,10 @@ def _results(loop: LoopText, places: Sequence[int]) -> list[str]:
     return [name for name in dict.fromkeys(made) if name in read]
 
 
-def _parameters(loop: LoopText, places: Sequence[int]) -> list[str]:
-    """The variables that the statements read and do not make, in the order in which they read them."""
+def _parameters(loop: LoopText, places: Sequence[int], kept: set[str]) -> list[str]:
+    """The variables that the statements read, or may leave as they were, in the order in which they name them."""
     lines = [loop.body[place] for place in places]
-    exposed = _exposed(lines)
+    exposed = _exposed(lines) | kept
     known = _known_before(loop, places[0])
     order = [node.value for line in lines for node in walk(line) if isinstance(node, cst.Name)]
     return [name for name in dict.fromkeys(order) if name in exposed and name in known]
@@ -90,9 +94,21 @@ def _exposed(lines: Sequence[cst.BaseStatement]) -> set[str]:
 
 
 def _made(lines: Sequence[cst.BaseStatement]) -> set[str]:
-    """The variables that statements assign whatever happens."""
-    plain = (line for line in lines if isinstance(line, cst.SimpleStatementLine))
-    return set().union(*(names_assigned(line) for line in plain), set())
+    """The variables that statements assign whatever happens: in both branches of an `if`, or outside of branches."""
+    found: set[str] = set()
+    for line in lines:
+        if isinstance(line, cst.SimpleStatementLine):
+            found |= names_assigned(line)
+        elif isinstance(line, cst.If) and line.orelse is not None:
+            found |= _made_by(line.body) & _made_by(line.orelse)
+    return found
+
+
+def _made_by(branch: cst.BaseSuite | cst.If | cst.Else) -> set[str]:
+    if isinstance(branch, cst.If):
+        return _made([branch])
+    block = branch.body if isinstance(branch, cst.Else) else branch
+    return _made(list(block.body)) if isinstance(block, cst.IndentedBlock) else set()
 
 
 def _known_before(loop: LoopText, first: int) -> set[str]:

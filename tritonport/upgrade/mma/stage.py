@@ -170,14 +170,16 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
     functions: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     used: set[str] = set()
     imports: list[str] = []
-    in_memory: dict[cst.CSTNode, Names] = {}
+    taken = {*bound.imported, *bound.kernels, *bound.assigned, *bound.functions}
+    of_kernel = {
+        one.kernel.node: Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
+        for one in planned
+    }
     for one in planned:
-        taken = {*bound.imported, *bound.kernels, *bound.assigned, *bound.functions}
-        names = Names({node.value for node in walk(one.kernel.node) if isinstance(node, cst.Name)} | taken)
+        # Loops of one kernel have names of their own: for functions, places in rings, barriers and counters.
+        names = of_kernel[one.kernel.node]
         plan = one.plan
         if isinstance(plan, (KeptInMemory, RotatedInMemory)):
-            # Loops of one kernel have barriers and counters of their own.
-            names = in_memory.setdefault(one.kernel.node, names)
             memory: MemoryWriter | MemoryChainWriter
             if isinstance(plan, KeptInMemory):
                 memory = MemoryWriter(plan, helpers, gl, names, module.tree)
