@@ -7,7 +7,8 @@ text is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,7 @@ class FunctionWriter(AccumulatorWriter):
         self.shared = {} if self.is_entry else shared_arguments(frames)
         self.held: list[Accumulator] = []
         self.in_place = None
+        self.written_copy: tuple[Web, str] | None = None
         self.defaults: list[dict[tuple[str, ...], Term]] = [module.terms_by_shape(frame) for frame in frames]
 
     # -- the function
@@ -421,7 +423,11 @@ class FunctionWriter(AccumulatorWriter):
             if want is None:
                 if not web.copies:
                     return node
-                return node.with_changes(value=next(iter(web.copies.values()))[1])
+                name = next(iter(web.copies.values()))[1]
+                # A number that is about to become a tensor: the copy before this one is a tensor already.
+                if self.written_copy is not None and self.written_copy[0] is web:
+                    name = self.written_copy[1]
+                return node.with_changes(value=name)
             if web.ask(want):
                 self.changed = True
             return node.with_changes(value=web.copy(want))
@@ -665,7 +671,7 @@ class FunctionWriter(AccumulatorWriter):
                 return [small.with_changes(value=self._valued(small.value, target))]
             written: list[cst.BaseSmallStatement] = []
             for want, name in self._copies(target):
-                with self.adding(small, web) as adds:
+                with self._writing(web, name), self.adding(small, web) as adds:
                     value = self.emit(small.value, want)
                 value = value if adds else self.stored(web, value)
                 targets = [*small.targets[:-1], small.targets[-1].with_changes(target=target.with_changes(value=name))]
@@ -709,6 +715,15 @@ class FunctionWriter(AccumulatorWriter):
             accumulator = self.memory_of(web)
             return [(web.bound, target.value if accumulator is None else accumulator.memory)]
         return [(want, name) for want, name in web.copies.values()]
+
+    @contextmanager
+    def _writing(self, web: Web, name: str) -> Iterator[None]:
+        """While one of a variable's copies is written."""
+        self.written_copy = (web, name)
+        try:
+            yield
+        finally:
+            self.written_copy = None
 
     def memory_name(self, name: str) -> str:
         return self.names.fresh(f"{name}_tmem") if self.final else f"{name}_tmem"
@@ -813,8 +828,9 @@ class FunctionWriter(AccumulatorWriter):
                 if combined_dot is not None:
                     written.append(cst.Assign([cst.AssignTarget(cst.Name(name))], combined_dot))
                     continue
-            left = self.operand(target, values, focus)
-            right = self.operand(small.value, values, focus)
+            with self._writing(web, name):
+                left = self.operand(target, values, focus)
+                right = self.operand(small.value, values, focus)
             result = tuple(
                 None if value is None else (value.term if value.focus is not None else term)
                 for value, term in zip(values, focus, strict=True)
