@@ -14,7 +14,6 @@ from tritonport.upgrade.file_edit import alias, renamed_functions, with_function
 from tritonport.upgrade.multibuffer.callers import launched_through
 from tritonport.upgrade.multibuffer.copies import Copies
 from tritonport.upgrade.multibuffer.depth import HELPER, Depth, Spelling, depth_name, with_depths
-from tritonport.upgrade.multibuffer.early import with_early_copies
 from tritonport.upgrade.multibuffer.operations import versions
 from tritonport.upgrade.multibuffer.plan import STAYS, Plan, plan_function
 from tritonport.upgrade.multibuffer.write import written
@@ -84,7 +83,6 @@ def multibuffered(
     changed = SourceModule(tree.code, module.path, module.project)
     for depth in depths:
         changed = _with_rings(changed, depth.kernel.qualified, name, gl, len(depth.rings))
-    changed = with_early_copies(changed, {depth.kernel.qualified for depth in depths})
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
     body = with_functions(changed, list(changed.tree.body), {HELPER}, place, target, triton, imports, renamed)
