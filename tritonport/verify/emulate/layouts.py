@@ -119,6 +119,15 @@ class LayoutInference:
         ty = gl.distributed_type(gl.float32, list(shape), target).to_ir(self._builder)
         return bool(self._builder.is_convert_layout_trivial(ty, value))
 
+    def crosses_warps(self, source: Any, target: Any, shape: tuple[int, ...]) -> bool:
+        """Whether converting between two layouts needs elements of other warps, which only shared memory brings."""
+        key = ("crosses_warps", repr(source), shape, repr(target))
+        if key not in self._known:
+            held = [_of_one_warp(self.linear(layout, shape), shape) for layout in (source, target)]
+            together = _rank([*held[0], *held[1]])
+            self._known[key] = not _rank(held[0]) == _rank(held[1]) == together
+        return bool(self._known[key])
+
     def bank_conflicts(self, registers: Any, shared: Any, shape: Any, bits: int) -> Any:
         """The bank conflicts of a shared memory access, as the compiler counts them."""
         builder = self._builder
@@ -126,6 +135,22 @@ class LayoutInference:
 
     def linear(self, layout: Any, shape: Any) -> Any:
         return self._builder.to_linear_layout(layout._to_ir(self._builder), list(shape))
+
+
+def _of_one_warp(layout: Any, shape: tuple[int, ...]) -> list[int]:
+    """The bases of a linear layout for registers and lanes, each as the index of an element in a flat tensor."""
+    return [int(np.ravel_multi_index(basis, shape)) for basis in [*layout.reg_bases, *layout.lane_bases]]
+
+
+def _rank(vectors: list[int]) -> int:
+    """The dimension over GF(2) of what these bit vectors span."""
+    reduced: list[int] = []
+    for vector in vectors:
+        for one in reduced:
+            vector = min(vector, vector ^ one)
+        if vector:
+            reduced.append(vector)
+    return len(reduced)
 
 
 @lru_cache(maxsize=16)
@@ -159,6 +184,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
         self.scheduler = Scheduler(self, seed)
         self.buffers = {}
         self.reused = []
+        self.scratch_reused = {}
         self.unflushed = []
         self.barrier_serial = 0
         self.partition_serial = 0
@@ -178,7 +204,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
     def end_program(self) -> None:
         """Raises :class:`Fault` for what must not be in flight when a program ends."""
         check_invalidated(list(self.buffers.values()))
-        check_reused(self.reused)
+        check_reused([*self.reused, *self.scratch_reused.values()])
         for buffer in self.buffers.values():
             for access in buffer.accesses.values():
                 if access.finish is None or self.partition.clock.knows(access.event):
@@ -317,6 +343,10 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
     # Conversions.
 
     def create_convert_layout(self, ir_type: BlockType, operand: Value) -> Value:
+        clock = self.partition.clock
+        unfinished = {one: work for one in self.buffers.values() if (work := one.under_way(clock)) is not None}
+        if unfinished and self.inference.crosses_warps(operand.layout, ir_type.layout, operand.data.shape):
+            self.take_scratch("the convert_layout", unfinished)
         return Value(operand.data, operand.dtype, ir_type.layout)
 
     def create_set_auto_layout(self, layout: Any, operand: Value) -> Value:

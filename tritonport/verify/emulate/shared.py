@@ -238,9 +238,9 @@ def check_invalidated(buffers: list[Buffer]) -> None:
 
 @dataclass(frozen=True)
 class Reuse:
-    """An access to a buffer that may lie where asynchronous work on an earlier one, used ``uses`` times, goes on."""
+    """An access to memory that may be where asynchronous work on an earlier buffer, used ``uses`` times, goes on."""
 
-    later: Buffer
+    later: str
     earlier: Buffer
     uses: int
     work: Access
@@ -259,7 +259,7 @@ def reuses(buffer: Buffer, clock: Clock, place: Place) -> list[Reuse]:
         if work is None or earlier.uses != uses:
             del buffer.earlier[earlier]
         else:
-            found.append(Reuse(buffer, earlier, uses, work, place))
+            found.append(Reuse(f"`{buffer.name or 'a buffer'}`", earlier, uses, work, place))
     return found
 
 
@@ -269,7 +269,7 @@ def check_reused(found: list[Reuse]) -> None:
         if one.earlier.uses == one.uses:
             kept = "" if one.work.finish is None else f": it needs {one.work.finish} before"
             raise Fault(
-                f"`{one.later.name or 'a buffer'}` may get the memory of `{one.earlier.name or 'a buffer'}`, which is "
+                f"{one.later} may get the memory of `{one.earlier.name or 'a buffer'}`, which is "
                 f"not used any more, while {one.work.what} of line {one.work.place.line} still "
                 f"{'writes' if one.work.writes else 'reads'} it{kept} ({one.earlier.history()})",
                 one.place,

@@ -43,6 +43,7 @@ class SharedOps:
     partitions: list[Partition]
     buffers: dict[tuple[Any, ...], Buffer]
     reused: list[Reuse]
+    scratch_reused: dict[Buffer, Reuse]
     time: int
     inference: Any
 
@@ -85,6 +86,14 @@ class SharedOps:
         buffer.uses += 1
         if buffer.earlier:
             self.reused += reuses(buffer, self.partition.clock, self.where())
+
+    def take_scratch(self, what: str, unfinished: dict[Buffer, Access]) -> None:
+        """An operation has memory of its own from the compiler, as if a buffer were allocated for it."""
+        for buffer, work in unfinished.items():
+            known = self.scratch_reused.get(buffer)
+            if known is None or known.uses != buffer.uses:
+                taken = f"the scratch memory of {what}"
+                self.scratch_reused[buffer] = Reuse(taken, buffer, buffer.uses, work, self.where())
 
     def _known_to_all(self, event: Event) -> bool:
         return all(partition.clock.knows(event) for partition in self.partitions)

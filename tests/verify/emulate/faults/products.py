@@ -105,10 +105,10 @@ def product_left_in_flight(desc, out_ptr, n, BAD: gl.constexpr):
         take(desc, i, bar, smem)
         acc = warpgroup_mma(smem, smem, total, is_async=True)
         total = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+    gl.store(out_ptr + at(0), gl.convert_layout(total, TILE))
     unused = warpgroup_mma(smem, smem, total, is_async=True)  # reported
     if not BAD:
         unused = warpgroup_mma_wait(num_outstanding=0, deps=(unused,))
-    gl.store(out_ptr + at(0), gl.convert_layout(total, TILE))
 
 
 @gluon.jit
