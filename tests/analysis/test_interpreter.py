@@ -112,6 +112,11 @@ def test_scalars(expression: str) -> None:
         ("i[:, None] * sm + j", (argument("sm"), UNIT)),
         ("tl.max_contiguous(tl.load(y_ptr + j), BN)", (UNIT,)),
         ("tl.where(j < n, j, 0)", (UNIT,)),
+        ("j // D", (ZERO,)),  # one number as long as the remainder goes on
+        ("j // n * sm + j % n", (UNIT,)),
+        ("j // 3 * sm + j % 3", (UNKNOWN,)),
+        ("tl.load(y_ptr + j) // D", (UNKNOWN,)),
+        ("(i[:, None] * sm + j) // D", (UNKNOWN, ZERO)),
     ],
 )
 def test_strides(index: str, strides: tuple[object, ...]) -> None:

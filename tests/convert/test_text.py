@@ -468,3 +468,13 @@ tl.store(out_ptr + rows * BN + cols, tl.load(x_ptr + rows * BN + cols) - mean)
     written = body("x_ptr, mean_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr", before)
     assert written.count("coalesced(") == 1 and "convert_layout" not in written
     assert "mean = gl.load(mean_ptr + rows)" in written
+
+
+def test_an_index_that_is_taken_apart_and_put_together_is_contiguous() -> None:
+    before = """
+offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+place = offs // D * stride + offs % D
+tl.store(out_ptr + place, tl.load(x_ptr + place))
+"""
+    written = body("x_ptr, out_ptr, stride, D: tl.constexpr, BLOCK: tl.constexpr", before)
+    assert "element_bits(x_ptr, out_ptr) if ALIGNED and D % 8 == 0 else 128" in " ".join(written.split())

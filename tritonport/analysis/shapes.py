@@ -77,6 +77,12 @@ def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stri
     if op == "mod":
         # A wrapped index stays contiguous inside a tile as far as the compiler can tell from divisibility.
         return ours
+    if op == "floordiv" and not right.is_tensor and _is_aligned(right):
+        # A quotient keeps its value as long as the remainder, which is added to it in an address, goes on.
+        return tuple(
+            strides.ZERO if stride.kind in (strides.Kind.ZERO, strides.Kind.UNIT) else strides.UNKNOWN
+            for stride in ours
+        )
     if op == "or" and all(
         a.kind is strides.Kind.ZERO or b.kind is strides.Kind.ZERO for a, b in zip(ours, theirs, strict=True)
     ):
@@ -85,3 +91,8 @@ def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stri
         strides.ZERO if a.kind is strides.Kind.ZERO and b.kind is strides.Kind.ZERO else strides.UNKNOWN
         for a, b in zip(ours, theirs, strict=True)
     )
+
+
+def _is_aligned(value: Value) -> bool:
+    """Whether a number may be a multiple of 16, as far as the source says: what an argument is, the launch decides."""
+    return not isinstance(value.known, int) or value.known % 16 == 0
