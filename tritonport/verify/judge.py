@@ -10,6 +10,7 @@ import torch
 from tritonport.verify import codes
 from tritonport.verify.case import Tolerance
 from tritonport.verify.compare import Difference, Error, bitwise_equal, check_reference, compare, mean_of_runs
+from tritonport.verify.fallback import Way
 from tritonport.verify.poison import is_poison
 from tritonport.verify.side import SideRun, Variation
 from tritonport.verify.verdict import Verdict
@@ -31,6 +32,7 @@ class RunResult:
         notes: further lines for the reader.
         compared: how many results and changed inputs were compared.
         differences: those that are not equal bit for bit, by name.
+        ways: which way the launches of kernels took that have two.
     """
 
     variation: Variation
@@ -39,6 +41,7 @@ class RunResult:
     notes: tuple[str, ...] = ()
     compared: int = 0
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    ways: tuple[Way, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the report."""
@@ -64,6 +67,7 @@ class RunResult:
                 }
                 for name, found in self.differences.items()
             ],
+            "launches": [way.to_json() for way in self.ways],
         }
 
 

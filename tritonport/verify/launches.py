@@ -38,11 +38,13 @@ class Launch(OfKernel):
     Attributes:
         written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
         numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
+        absent: the parameters that were None.
         compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
     written: dict[str, Any] = field(default_factory=dict, repr=False)
     numbers: dict[str, int] = field(default_factory=dict, repr=False)
+    absent: frozenset[str] = field(default=frozenset(), repr=False)
     compiled: list[Any] = field(default_factory=list, repr=False)
 
 
@@ -65,9 +67,10 @@ def tensor_arguments(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
     return found
 
 
-def _numbers(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, int]:
+def _launch(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
     named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
-    return {name: value for name, value in named.items() if type(value) is int}
+    numbers = {name: value for name, value in named.items() if type(value) is int}
+    return Launch(fn, numbers=numbers, absent=frozenset(name for name, value in named.items() if value is None))
 
 
 @contextmanager
@@ -95,7 +98,7 @@ def recorded_launches(
         if keywords.get("warmup"):
             return run(self, *args, **keywords)
         # Before the call: a launch that raises is one to tell about.
-        launch = Launch(self, numbers=_numbers(self, args, keywords))
+        launch = _launch(self, args, keywords)
         launches.append(launch)
         if before is not None:
             before(self, args, keywords)

@@ -17,6 +17,7 @@ from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, re
 from tritonport.verify.compare import bitwise_equal, equal_mask
 from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.device import gpu_target, has_gpu
+from tritonport.verify.fallback import fallbacks_of, notes_of, summary_of, ways_of
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
 from tritonport.verify.launches import Launch
@@ -77,6 +78,7 @@ class _Comparison:
         self.started = time.monotonic()
         self.request = request
         self.port_text = port.text
+        self.fallbacks = fallbacks_of(port.text)
         strings = [kernel for module in embedded_modules(port.text) for kernel in find_kernels(module.text)]
         self.in_strings = any(kernel.language == "gluon" for kernel in strings)
         assert request.case is not None
@@ -106,12 +108,15 @@ class _Comparison:
         findings = self._findings([result for result in results if result.verdict is verdict])
         for result in results:
             self.notes += [f"{result.variation}: {note}" for note in result.notes]
+        ways = [way for result in results for way in result.ways]
+        self.notes += notes_of(ways)
         self._note_coverage()
         data = {
             "runs": [result.to_json() for result in results],
             "kernels": [{"name": name, "gluon": launch.gluon} for name, launch in self.launched.items()],
         }
-        return TierResult(self.request.tier, verdict, _summary(verdict, results), findings, tuple(self.notes), data)
+        summary = _summary(verdict, results) + summary_of(ways)
+        return TierResult(self.request.tier, verdict, summary, findings, tuple(self.notes), data)
 
     def _variations(self) -> list[Variation]:
         if self.saved is not None:
@@ -186,7 +191,7 @@ class _Comparison:
             raise _Stopped(Verdict.ERROR, finding) from error
         if result.verdict is Verdict.FAIL:
             self._save(result, original, port)
-        return result
+        return replace(result, ways=ways_of(port.launches, self.fallbacks))
 
     def _judge_runs(self, variation: Variation, original: SideRun | None, port: SideRun, reason: str) -> RunResult:
         """The port against the original or the reference; on a GPU, where results may move, in several runs."""

@@ -1,0 +1,75 @@
+"""Which way a launch of a staged port takes, and that the report says so."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.verify.parity.sources import edited
+from tritonport.verify.fallback import Way, fallbacks_of, notes_of, summary_of, ways_of
+from tritonport.verify.launches import Launch
+from tritonport.verify.parity import run_tier
+from tritonport.verify.request import Request
+
+STAGED = """
+@gluon.jit
+def kernel(a_ptr, NUM_BUFFERS, a_desc, b_desc):
+    if a_desc is None or b_desc is None or NUM_BUFFERS < 2:
+        kernel_pointers(a_ptr)
+    else:
+        kernel_tiles(a_desc, b_desc)
+"""
+
+
+class Function:
+    """In place of a jitted function."""
+
+    def __init__(self, name):
+        self.fn = type(name, (), {})
+
+
+@pytest.mark.parametrize(
+    ("absent", "buffers", "fallback"),
+    [
+        ((), 3, ()),
+        (("a_desc",), 3, ("a_desc is None",)),
+        (("a_ptr",), 2, ()),
+        (("b_desc", "a_desc"), 1, ("a_desc is None", "b_desc is None", "NUM_BUFFERS < 2")),
+    ],
+)
+def test_the_way_of_a_launch(absent, buffers, fallback):
+    launch = Launch(Function("kernel"), numbers=dict(NUM_BUFFERS=buffers), absent=frozenset(absent))
+    assert ways_of([launch, Launch(Function("other"))], fallbacks_of(STAGED)) == (Way("kernel", fallback),)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "helper(a_desc)"),
+        ("        kernel_pointers(a_ptr)\n", "        kernel_pointers(a_ptr)\n        kernel_pointers(a_ptr)\n"),
+        ("    if a_desc", "    x = 0\n    if a_desc"),
+        ("    else:\n        kernel_tiles(a_desc, b_desc)\n", ""),
+    ],
+)
+def test_a_branch_of_another_form_is_no_choice_between_two_ways(edit):
+    assert fallbacks_of(edited(STAGED, edit)) == {}
+
+
+def test_a_way_that_no_launch_takes_is_told():
+    tiles, pointers = Way("kernel"), Way("kernel", ("a_desc is None",))
+    assert summary_of([]) == "" and notes_of([]) == []
+    assert summary_of([tiles, pointers]) == "; 1 of 2 launches by tiles"
+    assert notes_of([tiles, pointers]) == ["kernel: 1 launches by tiles, 1 by pointers (a_desc is None: 1)"]
+    assert "no launch of the case goes by tiles" in notes_of([pointers])[1]
+    assert "no launch of the case goes by pointers" in notes_of([tiles])[1]
+
+
+def test_the_report_counts_the_ways_of_a_staged_fixture():
+    """Without TMA's units of 16 bytes in every row, most of the shapes of matmul's case take the pointers."""
+    folder = Path(__file__).parents[3] / "fixtures" / "matmul"
+    kernel, case, port = (str(folder / name) for name in ("matmul.py", "matmul_case.py", "expected/tma.py"))
+    result = run_tier(Request("T2", kernel, case, port, seeds=(0,), boundaries=False))
+    fallback = [run["launches"][0]["fallback"] for run in result.data["runs"]]
+    assert fallback[:2] == [["a_desc is None", "b_desc is None"], ["b_desc is None"]]
+    assert fallback[2:] == [[], []]
+    assert result.summary.endswith("; 2 of 4 launches by tiles")
+    assert any("2 launches by tiles, 2 by pointers (b_desc is None: 2" in note for note in result.notes), result.notes

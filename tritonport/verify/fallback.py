@@ -1,0 +1,112 @@
+"""Which way a launch of a staged port takes: the tiles that the hardware copies, or the kernel of pointers.
+
+A port of the stage tma and of those after it holds both, and a test on parameters that chooses between them:
+
+    if a_desc is None or NUM_BUFFERS < 2:
+        matmul_kernel_pointers(...)
+    else:
+        matmul_kernel_tiles(...)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tritonport.verify.launches import Launch
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way of one launch.
+
+    Attributes:
+        kernel: the kernel that was launched.
+        fallback: the conditions that sent it to the pointers, such as `a_desc is None`; empty where it took the tiles.
+    """
+
+    kernel: str
+    fallback: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the report."""
+        return {"kernel": self.kernel, "fallback": list(self.fallback)}
+
+
+Fallbacks = Mapping[str, tuple[ast.Compare, ...]]
+"""By the name of the kernel, the conditions each of which sends a launch to the pointers."""
+
+
+def fallbacks_of(text: str) -> dict[str, tuple[ast.Compare, ...]]:
+    """The kernels of a port that have a way to fall back to."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    found = {function.name: _conditions(function) for function in functions}
+    return {name: conditions for name, conditions in found.items() if conditions}
+
+
+def _conditions(function: ast.FunctionDef) -> tuple[ast.Compare, ...]:
+    """The conditions of the one statement of a kernel that only chooses; none where it does something else."""
+    body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    if len(body) != 1 or not isinstance(choice := body[0], ast.If):
+        return ()
+    if not all(len(arm) == 1 and _is_call(arm[0]) for arm in (choice.body, choice.orelse)):
+        return ()
+    tests = choice.test.values if isinstance(choice.test, ast.BoolOp) else [choice.test]
+    conditions = tuple(test for test in tests if isinstance(test, ast.Compare) and _readable(test))
+    return conditions if len(conditions) == len(tests) else ()
+
+
+def _is_call(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def _readable(test: ast.Compare) -> bool:
+    return isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.Is | ast.Lt) and len(test.ops) == 1
+
+
+def ways_of(launches: Iterable[Launch], fallbacks: Fallbacks) -> tuple[Way, ...]:
+    """The way of each launch of a kernel that has two."""
+    return tuple(
+        Way(launch.kernel, tuple(ast.unparse(test) for test in fallbacks[launch.kernel] if _holds(test, launch)))
+        for launch in launches
+        if launch.kernel in fallbacks
+    )
+
+
+def _holds(test: ast.Compare, launch: Launch) -> bool:
+    assert isinstance(test.left, ast.Name)
+    if isinstance(test.ops[0], ast.Is):
+        return test.left.id in launch.absent
+    bound = ast.literal_eval(test.comparators[0])
+    return bool(launch.numbers.get(test.left.id, bound) < bound)
+
+
+def summary_of(ways: Iterable[Way]) -> str:
+    """How many launches took the tiles, for the line of the tier; empty where no kernel has two ways."""
+    taken = [not way.fallback for way in ways]
+    if not taken:
+        return ""
+    launches = "1 launch" if len(taken) == 1 else f"{len(taken)} launches"
+    return f"; {sum(taken)} of {launches} by tiles"
+
+
+def notes_of(ways: Iterable[Way]) -> list[str]:
+    """What each kernel's launches did, and which of its two ways no launch has shown."""
+    by_kernel: dict[str, list[Way]] = {}
+    for way in ways:
+        by_kernel.setdefault(way.kernel, []).append(way)
+    return [note for kernel, own in by_kernel.items() for note in _notes(kernel, own)]
+
+
+def _notes(kernel: str, ways: list[Way]) -> list[str]:
+    conditions = Counter(condition for way in ways for condition in way.fallback)
+    why = ", ".join(f"{condition}: {count}" for condition, count in conditions.most_common())
+    tiles = sum(not way.fallback for way in ways)
+    notes = [f"{kernel}: {tiles} launches by tiles, {len(ways) - tiles} by pointers" + (f" ({why})" if why else "")]
+    if tiles in (0, len(ways)):
+        unseen = "pointers" if tiles else "tiles"
+        notes.append(f"{kernel}: no launch of the case goes by {unseen}, so that nothing is shown of that way")
+    return notes
