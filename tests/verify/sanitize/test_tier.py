@@ -199,6 +199,46 @@ def test_both_sides_must_agree_in_every_bit_where_sanitizers_compare(check):
     assert "FpSan: result differs at [" in result.findings[0].message
 
 
+MOVES = ("    return out", "    RUNS.append(1)\n    return out, x + len(RUNS)")
+"""A launcher whose second result, like a sum by atomics, is another one in every run of a process."""
+
+
+def moving(text: str) -> str:
+    return edited(text, MOVES, ("import triton\n", "import triton\n\nRUNS = []\n"))
+
+
+COMPARES = Sanitizer("FpSan", {}, compares=True)
+
+
+def test_what_differs_from_run_to_run_of_the_original_is_not_comparable(check):
+    port = edited(PORT, ("    return out", "    return out, x - 1.0"))
+    Path("given.py").write_text(port)
+    case = edited(CASE, ("return x * factor", "return x * factor, x"))
+    result = check(COMPARES, original=moving(ORIGINAL), port="given.py", case=case)
+    verdict, summary = only(result)
+    assert (verdict, {found.code for found in result.findings}) == (Verdict.NOT_COMPARABLE, {"TP805"})
+    said = "16 runs of the original differ from one another in what differs (3 results)"
+    assert summary == f"{said}: its atomics add in no fixed order"
+    assert "result[1] differs" in result.findings[0].message
+
+
+def test_a_wrong_result_beside_one_that_moves_fails(check):
+    port = edited(moving(PORT), ("x * factor", "x / (1.0 / factor)"))
+    Path("given.py").write_text(port)
+    result = check(COMPARES, original=moving(ORIGINAL), port="given.py")
+    said = "other bits in 3 results: the port computes something else, in which 16 runs of the original agree"
+    assert only(result) == (Verdict.FAIL, said)
+    assert all("result[0] differs" in found.message for found in result.findings)
+
+
+def test_a_port_that_moves_alone_fails(check):
+    Path("given.py").write_text(moving(PORT))
+    original = edited(ORIGINAL, ("    return out", "    return out, x + 2"))
+    result = check(COMPARES, original=original, port="given.py")
+    assert result.verdict is Verdict.FAIL
+    assert "result[1] differs" in result.findings[0].message
+
+
 def test_a_port_whose_nan_has_other_bits_differs(check):
     """What FpSan makes of a number may be the bits of a NaN."""
     compares = Sanitizer("FpSan", {}, compares=True)

@@ -145,7 +145,27 @@ class _Worker:
             self.write("run", side=name, variation=str(variation), launches=launches)
         if len(runs) == 2:
             compared, differences = _compare(runs["original"], runs["port"])
-            self.write("compared", variation=str(variation), compared=compared, differences=differences)
+            again = self._original_again(sides["original"], variation) if differences else []
+            self.write(
+                "compared",
+                variation=str(variation),
+                compared=compared,
+                differences=differences,
+                runs=1 + len(again),
+                moving=sorted({name for run in again for name in _compare(runs["original"], run)[1]}),
+            )
+
+    def _original_again(self, side: Any, variation: Any) -> list[Any]:
+        """More runs of the original on the same inputs, while there is time: the order of atomics is not fixed."""
+        from tritonport.verify.repeats import ORIGINAL_RUNS
+
+        self.side, self.case = side.name, side.case
+        again: list[Any] = []
+        for _ in range(ORIGINAL_RUNS - 1):
+            if time.monotonic() - self.started > self.job.seconds:
+                break
+            again.append(side.run(variation))
+        return again
 
     def _failed(self, failed: Any) -> None:
         from tritonport.verify.places import first_line, place_of
@@ -180,25 +200,25 @@ def _has_asserts(launch: Any) -> bool:
     return any("__assertfail" in ptx for ptx in code) or not code
 
 
-def _compare(original: Any, port: Any) -> tuple[int, list[str]]:
-    """How many results were compared, and what to say of those whose bits differ."""
+def _compare(original: Any, port: Any) -> tuple[int, dict[str, str]]:
+    """How many results were compared, and by name what to say of those whose bits differ."""
     import torch
 
     from tritonport.verify.compare import same_bits
 
     names = list(dict.fromkeys([*original.results, *original.mutated, *port.results, *port.mutated]))
-    differences = []
+    differences = {}
     for name in names:
         pair = [run.results.get(name, run.mutated.get(name, run.inputs.get(name))) for run in (original, port)]
         if not all(isinstance(one, torch.Tensor) for one in pair):
             if pair[0] is None or pair[1] is None or pair[0] != pair[1]:
-                differences.append(f"{name} is {pair[1]} with the port, {pair[0]} with the original")
+                differences[name] = f"{name} is {pair[1]} with the port, {pair[0]} with the original"
         elif pair[0].shape != pair[1].shape or pair[0].dtype != pair[1].dtype:
-            differences.append(f"{name} has another shape or type with the port")
+            differences[name] = f"{name} has another shape or type with the port"
         elif not bool((same := same_bits(*pair)).all()):
             index = tuple(int(i) for i in (~same).nonzero()[0])
             where = f" at [{', '.join(map(str, index))}]" if index else ""
-            differences.append(f"{name} differs{where}, in {int((~same).sum())} of {same.numel()} elements")
+            differences[name] = f"{name} differs{where}, in {int((~same).sum())} of {same.numel()} elements"
     return len(names), differences
 
 
