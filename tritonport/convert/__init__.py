@@ -96,7 +96,8 @@ def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
     writer = ModuleWriter(module, options.triton, options.kernels, options.target, options.recovered, options.follow)
     writer.run()
-    output = break_long_lines(rewrite(writer), text, str(writer.config.default_indent))
+    rewritten, followed = rewrite(writer)
+    output = break_long_lines(rewritten, text, str(writer.config.default_indent))
     outcomes = []
     for kernel in module.kernels:
         line = module.line_of(kernel)
@@ -110,7 +111,7 @@ def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion
             status = "left"
         outcomes.append(KernelOutcome(kernel.qualified, line, status))
     diagnostics = sorted([*writer.refusals.values(), *writer.diagnostics], key=lambda found: found.sort_key)
-    return Conversion(output, tuple(outcomes), tuple(diagnostics), writer.followed.files)
+    return Conversion(output, tuple(outcomes), tuple(diagnostics), followed.files)
 
 
 def in_strings(outer: Conversion, strings: Sequence[Embedded], inner: Sequence[Conversion]) -> Conversion:

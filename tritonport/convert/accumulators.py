@@ -9,15 +9,19 @@ that stays in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.convert.expressions import ExpressionWriter
+from tritonport.analysis.frame import Frame
+from tritonport.convert.expressions import ExpressionWriter, Recipe
+from tritonport.convert.output import OutputFile
 from tritonport.convert.recipes.dot import accumulated
 from tritonport.convert.snippets import family
+from tritonport.convert.syntax import assignment
 from tritonport.convert.webs import Web, Webs
 from tritonport.layouts.terms import Root, normal
 from tritonport.source.walk import walk
@@ -42,13 +46,20 @@ class Accumulator:
 
 
 class AccumulatorWriter(ExpressionWriter):
-    """What a function writer does for sums in tensor memory."""
+    """What a function writer does for sums in tensor memory.
 
-    webs: Webs
-    depth: int
-    held: list[Accumulator]
-    in_place: tuple[cst.BaseExpression, Accumulator] | None
-    """The operand of the dot that is being written which is added to in tensor memory."""
+    Attributes:
+        depth: how many loops of the function surround what is being written.
+        held: the variables that stand in tensor memory there.
+        in_place: the operand of the dot that is being written which is added to in tensor memory.
+    """
+
+    def __init__(self, module: OutputFile, frames: list[Frame], recipes: Mapping[str, Recipe]) -> None:
+        super().__init__(module, frames, recipes)
+        self.webs = Webs(frames)
+        self.depth = 0
+        self.held: list[Accumulator] = []
+        self.in_place: tuple[cst.BaseExpression, Accumulator] | None = None
 
     @property
     def uses_tensor_memory(self) -> bool:
@@ -57,8 +68,9 @@ class AccumulatorWriter(ExpressionWriter):
     def memory_of(self, web: Web) -> Accumulator | None:
         return next((found for found in self.held if found.holds(web)), None)
 
+    @abstractmethod
     def memory_name(self, name: str) -> str:
-        raise NotImplementedError
+        """A name for a variable that stands in tensor memory."""
 
     def sums(self, loop: Loop) -> list[tuple[str, Accumulator]]:
         """The variables that stand in tensor memory during a loop."""
@@ -172,18 +184,14 @@ class AccumulatorWriter(ExpressionWriter):
         return self._memory_call("tmem_load", accumulator.memory, layout)
 
     def _memory_call(self, function: str, memory: str, *others: cst.BaseExpression) -> cst.Call:
-        call = self.module.snippet_call(function, [cst.Arg(cst.Name(memory)), *map(cst.Arg, others)])
-        return call.with_changes(args=self.module.separated(call.args))
+        return self.module.snippet_call(function, [cst.Arg(cst.Name(memory)), *map(cst.Arg, others)])
 
     def before_loop(self, name: str, accumulator: Accumulator) -> cst.SimpleStatementLine:
-        return _assignment(accumulator.memory, self.module.snippet_call("tmem_alloc", [cst.Arg(cst.Name(name))]))
+        allocated = self.module.snippet_call("tmem_alloc", [cst.Arg(cst.Name(name))])
+        return cst.SimpleStatementLine([assignment(accumulator.memory, allocated)])
 
     def after_loop(self, name: str, accumulator: Accumulator) -> cst.SimpleStatementLine:
-        return _assignment(name, self.loaded(accumulator))
-
-
-def _assignment(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:
-    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
+        return cst.SimpleStatementLine([assignment(name, self.loaded(accumulator))])
 
 
 def _target(binding: Binding) -> cst.BaseExpression:

@@ -9,8 +9,9 @@ import libcst as cst
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.values import Value
 from tritonport.convert.alignment import Alignment
+from tritonport.convert.file_analysis import Analysed
 from tritonport.convert.layout_text import definitions, made_text, named_parts, term_text
-from tritonport.convert.module import Analysed, ModuleWriter
+from tritonport.convert.module import ModuleWriter
 from tritonport.convert.names import Names
 from tritonport.convert.places import Places
 from tritonport.convert.snippets import family, rename, render, snippet, with_dependencies
@@ -24,7 +25,10 @@ _LONGEST_NAME = 40
 def claims_of(writer: ModuleWriter) -> dict[str, KernelClaims]:
     """The claims about every kernel that was analysed, by the kernel's name; `writer.run` has been called."""
     places = Places()
-    return {kernel.name: _KernelClaims(writer, analysed, places).made() for kernel, analysed in writer.analysed.items()}
+    return {
+        kernel.name: _KernelClaims(writer, analysed, places).made()
+        for kernel, analysed in writer.analysis.kernels.items()
+    }
 
 
 class _KernelClaims:
@@ -46,7 +50,7 @@ class _KernelClaims:
         kernel = self.analysed.kernel
         placed = list(self.places.values(frames_of(self.analysed.frame)))
         roots = {root for *_, value in placed for root in _roots(value)}
-        self.alignment = self.writer.alignment_of(self.analysed.frame, roots)
+        self.alignment = self.writer.analysis.alignment_of(self.analysed.frame, roots)
         claims = [self._claim(*found) for found in placed]
         return KernelClaims(
             kernel.name,

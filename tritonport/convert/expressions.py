@@ -7,53 +7,40 @@ that their formatting survives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
-from tritonport.analysis.values import Kind, Operand, Refusal, Value
+from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.convert.function_facts import FunctionFacts
 from tritonport.convert.layout_text import keeps_form
-from tritonport.convert.recipes import RECIPES
-from tritonport.convert.wants import Want, operand_want, result_of, same_want
-from tritonport.layouts.solver import wrap
+from tritonport.convert.output import OutputFile
+from tritonport.convert.syntax import join_arguments, pad, receiver, transposed
+from tritonport.convert.wants import Want, operand_want, result_of, same_want, tensor_layouts
 from tritonport.layouts.terms import Permute, Term, normal
-from tritonport.rules_data import ApiEntry, load_api
+from tritonport.rules_data import load_api
 from tritonport.source.module import Kernel, dotted
-from tritonport.source.questions import is_promotion, question
+from tritonport.source.questions import question
 
-if TYPE_CHECKING:
-    from tritonport.convert.module import ModuleWriter
-
-
-_WIDE = (("gl.float32",), ("gl.float64",), ("gl.int64",))
-"""Element types that a tile is converted before it is cast to, and not after."""
+Recipe = Callable[["ExpressionWriter", cst.Call, Sequence[Value | None], Want | None], cst.BaseExpression | None]
+"""How a call of one operation is written, for its values per frame and the layouts it works in; None for a call that
+stays as it is."""
 
 
-class Inconsistent(Exception):
-    """Two calls of a helper need different text: it has to be written once for each."""
+class ExpressionWriter(FunctionFacts, ABC):
+    """Writes the expressions of one function for one or more frames of it.
 
+    Attributes:
+        module: the file that the function goes into.
+        recipes: the operations that are written differently in Gluon, by their short names.
+    """
 
-class ExpressionWriter:
-    """Writes the expressions of one function for one or more frames of it."""
-
-    module: ModuleWriter
-    frames: list[Frame]
-
-    # -- what is known of a node
-
-    def values(self, node: cst.CSTNode) -> list[Value | None]:
-        return [frame.values.get(node) for frame in self.frames]
-
-    def first(self, node: cst.CSTNode) -> Value | None:
-        """The value of a node where any frame reaches it; frames have to agree on its kind and rank."""
-        found = [value for value in self.values(node) if value is not None]
-        if not found:
-            return None
-        if len({(value.is_tensor, value.rank, value.focus is None) for value in found}) > 1:
-            raise Inconsistent
-        return found[0]
+    def __init__(self, module: OutputFile, frames: list[Frame], recipes: Mapping[str, Recipe]) -> None:
+        super().__init__(frames)
+        self.module = module
+        self.recipes = recipes
 
     def focus(self, values: Sequence[Value | None], want: Want | None) -> Want:
         """The layouts an operation works in."""
@@ -64,22 +51,37 @@ class ExpressionWriter:
             for index, value in enumerate(values)
         )
 
+    @abstractmethod
     def default_term(self, index: int, value: Value, want: Want | None) -> Term:
-        raise NotImplementedError
+        """The layout of a cheap value: the wanted one, else some layout of the kernel that fits its shape."""
 
+    @abstractmethod
     def layout_text(self, want: Want) -> str:
-        raise NotImplementedError
+        """A layout as the function names it."""
 
+    @abstractmethod
     def reference(self, node: cst.Name, definitions: list[Definition | None], want: Want | None) -> cst.BaseExpression:
-        raise NotImplementedError
+        """A variable, or the copy of it in the layout that is wanted."""
 
+    @abstractmethod
     def staged_operand(
         self, node: cst.BaseExpression, index: int, focus: Want, precision: str = ""
     ) -> cst.BaseExpression | None:
-        raise NotImplementedError
+        """An operand of a dot that was put in shared memory further up; None for one in registers."""
 
+    @abstractmethod
+    def added_dot(
+        self,
+        values: Sequence[Value | None],
+        accumulator: cst.BaseExpression,
+        call: cst.BaseExpression,
+        focus: Want | None,
+    ) -> cst.BaseExpression | None:
+        """`acc + tl.dot(a, b)` as one dot; None where the addition is something else."""
+
+    @abstractmethod
     def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
-        raise NotImplementedError
+        """A call of another function of the kernel."""
 
     # -- entry
 
@@ -87,15 +89,13 @@ class ExpressionWriter:
         """The node for the output, in the layout that is wanted (None: whatever it has)."""
         value = self.first(node)
         if value is None:
-            return self._unread(node)
+            return self.module.renamed(node)
         if isinstance(node, cst.Name):
             return self._name(node, want)
         if value.op == "permute" and value.shared is not None:
-            from tritonport.convert.recipes.descriptor import turned_operand
-
             assert value.operands[0].node is not None
-            return turned_operand(self, value.operands[0].node)
-        if want is not None and self._is_widened(node) and not same_want(_terms(self.values(node)), want):
+            return transposed(self.emit(value.operands[0].node))
+        if want is not None and self.is_widened(node) and not same_want(tensor_layouts(self.values(node)), want):
             # Fewer bytes move between threads before the conversion than after it.
             return self._in_layout(node, want)
         if isinstance(node, cst.Attribute):
@@ -109,15 +109,13 @@ class ExpressionWriter:
         written = self._operator(node, values, focus)
         if focus is None:
             return written
-        return self.coerce(written, result_of(list(values), focus), want)
+        return self.coerce(written, result_of(values, focus), want)
 
     def _operator(self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, cst.Add):
-                from tritonport.convert.recipes.dot import added_dot
-
                 for acc, call in ((node.left, node.right), (node.right, node.left)):
-                    combined = added_dot(self, values, acc, call, focus)
+                    combined = self.added_dot(values, acc, call, focus)
                     if combined is not None:
                         return combined
             return node.with_changes(
@@ -144,7 +142,7 @@ class ExpressionWriter:
         if isinstance(node, cst.Subscript):
             return self._subscript(node, values, focus)
         if isinstance(node, cst.FormattedString):
-            return self._unread(node)
+            return self.module.renamed(node)
         return node
 
     def operand(
@@ -172,13 +170,13 @@ class ExpressionWriter:
     def _attribute(self, node: cst.Attribute, want: Want | None) -> cst.BaseExpression:
         if dotted(node) is not None and self.is_global(node):
             return self.module.language_name(node)
-        promoted = self._promoted(node)
+        promoted = self.promoted(node)
         if promoted is not None:
             return node.with_changes(value=self.emit(promoted))
         values = self.values(node)
         if any(value is not None and value.op == "permute" and value.node is node for value in values):
             focus = self.focus(values, want)
-            written = node.with_changes(value=_receiver(self.loose(node.value, values, focus)))
+            written = node.with_changes(value=receiver(self.loose(node.value, values, focus)))
             return self._finished(written, values, focus, want)
         return node.with_changes(value=self.emit(node.value))
 
@@ -190,30 +188,14 @@ class ExpressionWriter:
         given = [value for value in self.values(node.args[0].value) if value is not None]
         if any(value.kind not in (Kind.TENSOR, Kind.SCALAR) for value in given):
             return None
-        dtype = cst.Attribute(_receiver(self.emit(node.args[0].value)), cst.Name("dtype"))
+        dtype = cst.Attribute(receiver(self.emit(node.args[0].value)), cst.Name("dtype"))
         return cst.Call(cst.Attribute(dtype, cst.Name(asked)), [])
-
-    def _promoted(self, node: cst.Attribute) -> cst.BaseExpression | None:
-        """`x` of `promote(x).dtype`, where `promote` only makes a number a tensor: a value at run time has a dtype."""
-        if node.attr.value != "dtype" or not isinstance(node.value, cst.Call) or len(node.value.args) != 1:
-            return None
-        callee = next((frame.calls[node.value] for frame in self.frames if node.value in frame.calls), None)
-        if callee is None or not is_promotion(callee.kernel):
-            return None
-        given = [value for value in self.values(node.value.args[0].value) if value is not None]
-        return node.value.args[0].value if all(value.kind in (Kind.TENSOR, Kind.SCALAR) for value in given) else None
-
-    def is_global(self, node: cst.BaseExpression) -> bool:
-        while isinstance(node, cst.Attribute):
-            node = node.value
-        return isinstance(node, cst.Name) and not any(frame.reads.get(node) is not None for frame in self.frames)
 
     # -- calls
 
     def _call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
         if any(node in frame.calls for frame in self.frames):
             return self.helper_call(node, want)
-        operations = {frame.operations[node] for frame in self.frames if node in frame.operations}
         values = self.values(node)
         value = next(found for found in values if found is not None)
         holder = values
@@ -226,13 +208,10 @@ class ExpressionWriter:
             ]
             value = next(found for found in holder if found is not None)
         focus = self.focus(holder, want) if _has_layout(value) else None
-        if operations:
-            name = next(iter(operations))
-            recipe = RECIPES.get(name)
-            if recipe is not None:
-                written = recipe(self, node, holder, focus)
-                if written is not None:
-                    return self._finished(written, holder, focus, want)
+        recipe = next((self.recipes.get(name) for name in self.operations(node)), None)
+        written = recipe(self, node, holder, focus) if recipe is not None else None
+        if written is not None:
+            return self._finished(written, holder, focus, want)
         return self._finished(self.call(node, holder, focus), holder, focus, want)
 
     def _finished(
@@ -280,9 +259,9 @@ class ExpressionWriter:
         operand = self.loose if loosely else self.operand
         if function is None:
             if isinstance(node.func, cst.Attribute) and not self.is_global(node.func):
-                function = node.func.with_changes(value=_receiver(operand(node.func.value, values, focus)))
+                function = node.func.with_changes(value=receiver(operand(node.func.value, values, focus)))
             else:
-                function = self.function_name(node)
+                function = self.module.language_name(node.func)
         arguments = [
             argument.with_changes(
                 value=operand(argument.value, values, focus)
@@ -306,47 +285,18 @@ class ExpressionWriter:
                 return node.with_changes(elements=elements)
         return self.operand(node, values, focus)
 
-    def function_name(self, node: cst.Call) -> cst.BaseExpression:
-        return self.module.language_name(node.func)
-
-    def entry(self, name: str) -> ApiEntry:
-        return load_api()[f"tl.{name}"]
-
-    def operations(self, node: cst.Call) -> set[str]:
-        """The operations a call means in the frames that reach it."""
-        return {frame.operations[node] for frame in self.frames if node in frame.operations}
-
-    def operation_name(self, node: cst.Call) -> str:
-        """The operation a call means, under its short name: "sum" for `x.sum()`."""
-        return next(frame.operations[node] for frame in self.frames if node in frame.operations)
-
     def function_for(self, name: str) -> cst.BaseExpression:
         """The Gluon function of an operation, as an expression."""
         self.module.entries_used.add(f"tl.{name}")
-        target = self.entry(name).target(self.module.triton) or f"gl.{name}"
+        target = load_api()[f"tl.{name}"].target(self.module.triton) or f"gl.{name}"
         return cst.parse_expression(self.module.local_name(target))
-
-    # -- conversions of what is widened
-
-    def _is_widened(self, node: cst.BaseExpression) -> bool:
-        """Whether a tile is read in a type that may be narrower and is cast to a wide one, scaled or not."""
-        values = [value for value in self.values(node) if value is not None]
-        if len(values) < len(self.frames) or not all(value.is_tensor and value.focus is not None for value in values):
-            return False
-        if any(sum(operand.value.is_tensor for operand in value.operands) != 1 for value in values):
-            return False
-        if isinstance(node, cst.Call):
-            return self.operations(node) == {"cast"} and all(value.element in _WIDE for value in values)
-        parts = {cst.BinaryOperation: ("left", "right"), cst.UnaryOperation: ("expression",)}.get(type(node), ())
-        tiles = [getattr(node, part) for part in parts]
-        return any(self.first(tile) is not None and self._is_widened(tile) for tile in tiles)
 
     def _in_layout(self, node: cst.BaseExpression, want: Want) -> cst.BaseExpression:
         """An elementwise operation on one tile, carried out in the layout that is wanted."""
         values = self.values(node)
         if not isinstance(node, cst.Call):
             return self._operator(node, values, want)
-        recipe = RECIPES.get(self.operation_name(node))
+        recipe = self.recipes.get(self.operation_name(node))
         written = recipe(self, node, values, want) if recipe is not None else None
         return written if written is not None else self.call(node, values, want)
 
@@ -366,7 +316,7 @@ class ExpressionWriter:
             else element
             for element in node.slice
         ]
-        return node.with_changes(value=_receiver(base), slice=slices)
+        return node.with_changes(value=receiver(base), slice=slices)
 
     def _spread(self, node: cst.Subscript, focus: Want) -> cst.BaseExpression:
         """`x[None]` of a scalar."""
@@ -375,14 +325,7 @@ class ExpressionWriter:
         value = self.emit(node.value)
         if isinstance(value, cst.BinaryOperation):
             value = value.with_changes(lpar=[], rpar=[])
-        call = self.module.snippet_call("spread", [cst.Arg(value), cst.Arg(shape), cst.Arg(layout)])
-        return call.with_changes(args=self.module.separated(call.args))
-
-    def _unread(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """A node no frame reaches: only its names are brought up to date."""
-        written = node.visit(_Renamer(self.module))
-        assert isinstance(written, cst.BaseExpression)
-        return written
+        return self.module.snippet_call("spread", [cst.Arg(value), cst.Arg(shape), cst.Arg(layout)])
 
     # -- layouts
 
@@ -394,16 +337,6 @@ class ExpressionWriter:
             node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
         )
         return self.module.gl_call("convert_layout", [node, cst.parse_expression(self.layout_text(want))])
-
-    def wrapped(self, want: Want, path: tuple[int, ...]) -> Want:
-        return tuple(None if term is None else wrap(path, term) for term in want)
-
-    def refuse(self, code: str, message: str, node: cst.CSTNode) -> Refusal:
-        return Refusal(code, message, node)
-
-
-def _terms(values: list[Value | None]) -> Want:
-    return tuple(value.term if value is not None and value.focus is not None else None for value in values)
 
 
 def is_loose(value: Value | None, term: Term | None) -> bool:
@@ -424,65 +357,3 @@ def _operand_of(value: Value | None, node: cst.BaseExpression) -> Operand | None
     if value is None:
         return None
     return next((operand for operand in value.operands if operand.node is node), None)
-
-
-def pad(node: cst.BaseExpression, added: int, rank: int) -> cst.BaseExpression:
-    """`x[None, :]`: what Triton's broadcasting does without saying it."""
-    none = cst.Index(cst.Name("None"))
-    everything = cst.Slice(lower=None, upper=None)
-    slices: list[cst.BaseSlice] = [none] * added + [everything] * rank
-    elements = [
-        cst.SubscriptElement(
-            part,
-            comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-            if index + 1 < len(slices)
-            else cst.MaybeSentinel.DEFAULT,
-        )
-        for index, part in enumerate(slices)
-    ]
-    return cst.Subscript(value=_receiver(node), slice=elements)
-
-
-def _receiver(node: cst.BaseExpression) -> cst.BaseExpression:
-    """A node that a dot or a bracket can follow."""
-    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or getattr(node, "lpar", None):
-        return node
-    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-
-
-def join_arguments(arguments: Sequence[cst.Arg], extra: Sequence[cst.Arg]) -> list[cst.Arg]:
-    """`extra` after the author's arguments, in the author's own line breaking."""
-    if not extra:
-        return list(arguments)
-    result = list(arguments)
-    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    if result:
-        last = result[-1]
-        if isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace):
-            # The call is spread over lines: what is added stays on the last argument's line.
-            trailing = last.comma
-            result[-1] = last.with_changes(comma=space)
-            added = list(extra)
-            added[-1] = added[-1].with_changes(comma=trailing)
-            return [*result, *added]
-        after = last.whitespace_after_arg
-        result[-1] = last.with_changes(comma=space, whitespace_after_arg=cst.SimpleWhitespace(""))
-        added = [argument.with_changes(comma=space) for argument in extra[:-1]]
-        return [*result, *added, extra[-1].with_changes(whitespace_after_arg=after)]
-    return [argument.with_changes(comma=space) for argument in extra[:-1]] + [extra[-1]]
-
-
-class _Renamer(cst.CSTTransformer):
-    """Brings the names of code that is not analysed up to date: `tl.float32` is `gl.float32`."""
-
-    def __init__(self, module: ModuleWriter) -> None:
-        super().__init__()
-        self.module = module
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        return dotted(node) is None
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
-        if dotted(original_node) is not None:
-            return self.module.language_name(original_node)
-        return updated_node

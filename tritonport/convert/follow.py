@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tritonport.analysis.interpreter import assigned_names
+from tritonport.convert.copies import with_jit
+from tritonport.convert.imported import Copy
 from tritonport.convert.long_lines import break_long_lines
+from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import render, snippet, with_dependencies
 from tritonport.report import Diagnostic
 from tritonport.source.project import package_level
 from tritonport.source.walk import children
-
-if TYPE_CHECKING:
-    from tritonport.convert.imported import Copy
-    from tritonport.convert.module import ModuleWriter
 
 SUFFIX = "_gluon"
 
@@ -230,8 +228,6 @@ class _Group:
 
     def _source(self, copy: Copy) -> str:
         """The text of a function under the names that it and its neighbours have in their own file."""
-        from tritonport.convert.copies import with_jit
-
         renamed = {other.name: self.canonical[id(other)] for other in self.members}
         node = with_jit(self.writer, copy).visit(_Renamed(renamed))
         assert isinstance(node, cst.FunctionDef)
@@ -306,7 +302,7 @@ class _Renamed(cst.CSTTransformer):
 def _tell(writer: ModuleWriter, copy: Copy) -> None:
     """Say once, at the first call in the port, that a helper is ported too."""
     kernel = copy.kernel
-    for frame in writer.helper_frames.get(kernel, ()):
+    for frame in writer.analysis.helper_frames.get(kernel, ()):
         if frame.caller is not None and frame.call is not None and frame.caller.kernel.module is writer.module:
             line, column = writer.module.position(frame.call)
             message = f"{kernel.qualified!r} of {kernel.module.name} is ported too, beside it"

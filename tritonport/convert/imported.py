@@ -9,24 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.interpreter import Interpreter
-from tritonport.analysis.values import Kind, Refusal
-from tritonport.convert.expressions import Inconsistent
+from tritonport.analysis.values import Refusal
 from tritonport.convert.functions import FunctionWriter
-from tritonport.layouts.solver import frames_of, solve
+from tritonport.convert.helper_versions import Inconsistent, grouped_calls
+from tritonport.convert.output import OutputFile
 from tritonport.report import Diagnostic
 from tritonport.rules_data import find_api
 from tritonport.source.meaning import Meaning
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
-
-if TYPE_CHECKING:
-    from tritonport.convert.module import ModuleWriter, Written
+from tritonport.source.walk import children, walk
 
 # What the analysis calls by names that are not rows of the table: casts by dtype, device functions.
 _PLAIN = frozenset({"dtype", "libdevice"})
@@ -51,7 +46,7 @@ class Imported:
         imports: import lines the copies need, by the name they bind.
     """
 
-    writer: ModuleWriter
+    writer: OutputFile
     copies: list[Copy] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)
@@ -76,14 +71,14 @@ class Imported:
             return False
         for frame in frames:
             for callee in [*frame.calls.values(), *(other for row in frame.variants.values() for other in row)]:
-                if callee.kernel.module is self.writer.module or not self.writer.helper_of(callee).as_it_is:
+                if callee.kernel.module is self.writer.module or not self._is_as_it_is(callee):
                     return False
             if any(self._name_of(passed) is not None for passed in self._passed_on(frame)):
                 return False
-        groups: dict[tuple[object, ...], list[Frame]] = {}
-        for frame in frames:
-            groups.setdefault(call_signature(frame), []).append(frame)
-        return all(self.unchanged(kernel, group) for group in groups.values())
+        return all(self.unchanged(kernel, group) for group in grouped_calls(frames))
+
+    def _is_as_it_is(self, callee: Frame) -> bool:
+        return self.writer.helper(callee.kernel, [callee]).as_it_is
 
     def _passed_on(self, frame: Frame) -> list[Kernel]:
         """Jit functions of other files that a function names without calling them."""
@@ -106,7 +101,7 @@ class Imported:
                 node = function.write()
         except Inconsistent:
             return len(frames) > 1 and all(self.unchanged(kernel, [frame]) for frame in frames)
-        return not function.slots and kernel.module.tree.code_for_node(node) == text
+        return not function.takes_layouts and kernel.module.tree.code_for_node(node) == text
 
     def _works(self, name: str) -> bool:
         if name in _PLAIN:
@@ -182,7 +177,8 @@ class Imported:
     def _used_elsewhere(self, name: str) -> bool:
         """Whether anything but the converted kernels uses an imported name."""
         module = self.writer.module
-        converted = {kernel.node for kernel in [*self.writer.analysed, *self.writer.helper_frames]}
+        analysis = self.writer.analysis
+        converted = {kernel.node for kernel in [*analysis.kernels, *analysis.helper_frames]}
         if module.file is not None and module.file.name == "__init__.py":
             return True
         stack: list[cst.CSTNode] = [module.tree]
@@ -194,7 +190,6 @@ class Imported:
                 return True
             if isinstance(node, cst.SimpleString) and node.value.strip("'\"") == name:
                 return True
-            from tritonport.source.walk import children
 
             stack.extend(children(node))
         return False
@@ -217,13 +212,7 @@ class Imported:
         return self._functions[kernel]
 
     def _passed(self, kernel: Kernel) -> str | None:
-        interpreter = Interpreter(self.writer.module)
-        frame = interpreter.run(kernel)
-        frames = list(frames_of(frame))
-        solve(frames)
-        for inner in frames:
-            if inner is not frame:
-                self.writer.add_helper_frame(inner, interpreter.integers)
+        frame = self.writer.analysis.analyse_alone(kernel)
         if self.works_as_it_is(kernel, [frame]):
             return None
         with self.writer.reading_of(kernel):
@@ -266,11 +255,6 @@ class Imported:
         return self._names[key]
 
 
-def call_signature(frame: Frame) -> tuple[object, ...]:
-    """What two calls of a helper share when one text serves both."""
-    return tuple((name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items())
-
-
 def _is_static(decorator: cst.Decorator) -> bool:
     return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value == "staticmethod"
 
@@ -288,11 +272,4 @@ def _only_called(module: SourceModule, name: str) -> bool:
     return not module.binds(name)
 
 
-def written_as_it_is(kernel: Kernel, frames: list[Frame]) -> Written:
-    """The record of a helper that stays a Triton function of its file."""
-    from tritonport.convert.module import Written
-
-    return Written(kernel.name, kernel, frames, as_it_is=True)
-
-
-__all__ = ["Copy", "Imported", "Kind", "written_as_it_is"]
+__all__ = ["Copy", "Imported"]

@@ -24,8 +24,8 @@ from tritonport.source.module import Kernel, dotted
 from tritonport.source.walk import children, walk
 
 
-def rewrite(writer: ModuleWriter) -> str:
-    """The text of the converted file."""
+def rewrite(writer: ModuleWriter) -> tuple[str, FollowPlan]:
+    """The text of the converted file, and what it needs of other files."""
     replaced: dict[cst.CSTNode, list[cst.FunctionDef]] = {}
     for kernel, node in writer.written.items():
         replaced[kernel.node] = [_decorated(writer, kernel, node)]
@@ -41,7 +41,7 @@ def rewrite(writer: ModuleWriter) -> str:
         else:
             replaced[kernel.node] = [nodes[0], *(_spaced(node) for node in nodes[1:])]
     if not replaced:
-        return writer.module.text
+        return writer.module.text, FollowPlan()
     for kernel in writer.module.kernels:
         if kernel.node not in replaced and kernel.node in writer.module.origins:
             # It was written out for the analysis alone and is left: the author's text comes back.
@@ -63,7 +63,8 @@ def rewrite(writer: ModuleWriter) -> str:
         assert isinstance(changed, cst.BaseStatement)
         body.append(changed)
     tree = host_descriptors(writer, writer.module.tree.with_changes(body=body))
-    return tree.with_changes(body=_with_imports(writer, list(tree.body), first)).code
+    followed = plan(writer, needed(writer))
+    return tree.with_changes(body=_with_imports(writer, list(tree.body), first, followed)).code, followed
 
 
 def _concerned(
@@ -136,7 +137,7 @@ class _Replace(cst.CSTTransformer):
 
 
 def _with_imports(
-    writer: ModuleWriter, body: list[cst.BaseStatement], first_kernel: int | None
+    writer: ModuleWriter, body: list[cst.BaseStatement], first_kernel: int | None, followed: FollowPlan
 ) -> list[cst.BaseStatement]:
     wanted = ["import triton\n"] if writer.needs_triton else []
     if "triton.experimental.gluon" not in _meanings(writer):
@@ -154,8 +155,7 @@ def _with_imports(
         header = writer.header(writer.snippets)
         lines[0] = lines[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(header))])
     start = place if first_kernel is None else first_kernel
-    writer.followed = plan(writer, needed(writer))
-    functions, lines_of_functions = _snippet_statements(writer, body, writer.followed)
+    functions, lines_of_functions = _snippet_statements(writer, body, followed)
     present = {
         writer.module.tree.code_for_node(statement).strip()
         for statement in body
@@ -163,12 +163,12 @@ def _with_imports(
     }
     missing = [line for line in lines_of_functions if writer.module.tree.code_for_node(line).strip() not in present]
     standard = [line for line in missing if is_standard(line)]
-    body[start:start] = [*functions, *copies(writer, writer.followed.copies)]
+    body[start:start] = [*functions, *copies(writer, followed.copies)]
     body[place:place] = [
         *lines,
         *(line for line in missing if line not in standard),
-        *imports(writer, writer.followed.copies),
-        *(cst.parse_statement(f"{line}\n", writer.config) for line in writer.followed.imports),
+        *imports(writer, followed.copies),
+        *(cst.parse_statement(f"{line}\n", writer.config) for line in followed.imports),
     ]
     for line in standard:
         place_standard(body, line)

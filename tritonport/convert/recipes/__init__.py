@@ -8,18 +8,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-import libcst as cst
+from tritonport.convert.expressions import Recipe
 
-from tritonport.analysis.values import Value
-from tritonport.convert.wants import Want
-
-if TYPE_CHECKING:
-    from tritonport.convert.expressions import ExpressionWriter
-
-Recipe = Callable[["ExpressionWriter", cst.Call, Sequence[Value | None], Want | None], cst.BaseExpression | None]
 RECIPES: dict[str, Recipe] = {}
 
 

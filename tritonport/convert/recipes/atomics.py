@@ -34,6 +34,6 @@ def atomic(
     for original, argument in zip(node.args, written.args, strict=True):
         if original.value in scalars:
             call = writer.module.snippet_call("filled", [plain(argument.value), plain(pointer)])
-            argument = argument.with_changes(value=call.with_changes(args=writer.module.separated(call.args)))
+            argument = argument.with_changes(value=call)
         arguments.append(argument)
     return written.with_changes(args=arguments)

@@ -58,7 +58,6 @@ def broadcast_to(
     shape = writer.emit(bound["shape"]) if "shape" in bound else cst.parse_expression("[]")
     if rest:
         shape = cst.List([cst.Element(writer.emit(size)) for size in rest])
-    call = writer.module.snippet_call(
+    return writer.module.snippet_call(
         "spread", [plain(scalar), plain(shape), plain(cst.parse_expression(writer.layout_text(focus)))]
     )
-    return call.with_changes(args=writer.module.separated(call.args))

@@ -20,6 +20,7 @@ from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import keyword, plain
 from tritonport.convert.recipes.creation import layout_argument
+from tritonport.convert.syntax import separated, transposed
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 
@@ -69,8 +70,7 @@ def _method(
     if method in ("load", "gather"):
         assert focus is not None
         arguments.append(layout_argument(writer, focus).with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
-    call = writer.module.snippet_call(f"tma_{method}", arguments)
-    return call.with_changes(args=writer.module.separated(call.args))
+    return writer.module.snippet_call(f"tma_{method}", arguments)
 
 
 def _operand(
@@ -86,8 +86,7 @@ def _operand(
         plain(cst.Name(str(along_k))),
         plain(cst.parse_expression(precision)),
     ]
-    call = writer.module.snippet_call("tma_operand", arguments)
-    return call.with_changes(args=writer.module.separated(call.args))
+    return writer.module.snippet_call("tma_operand", arguments)
 
 
 def shared_operand(writer: ExpressionWriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -98,14 +97,8 @@ def shared_operand(writer: ExpressionWriter, node: cst.BaseExpression) -> cst.Ba
     if value.op == "permute" and value.operands[0].value.shared is not None:
         inner = value.operands[0].node
         assert inner is not None
-        return turned_operand(writer, inner)
+        return transposed(writer.emit(inner))
     return writer.emit(node) if value.shared is not None else None
-
-
-def turned_operand(writer: ExpressionWriter, tile: cst.BaseExpression) -> cst.BaseExpression:
-    """The transpose of a tile in shared memory, which is a view of it."""
-    turned = cst.Attribute(writer.emit(tile), cst.Name("permute"))
-    return cst.Call(turned, [plain(cst.parse_expression("(1, 0)"))])
 
 
 for _name in PARAMETERS:
@@ -134,6 +127,6 @@ def made(
         base = base.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     element = cst.Attribute(cst.Attribute(base, cst.Name("dtype")), cst.Name("element_ty"))
     default = cst.parse_expression(f"{gl}.NVMMASharedLayout.get_default_for")
-    layout = cst.Call(default, writer.module.separated([plain(writer.emit(bound["block_shape"])), plain(element)]))
+    layout = cst.Call(default, separated([plain(writer.emit(bound["block_shape"])), plain(element)]))
     writer.module.entries_used.add("tl.make_tensor_descriptor")
     return writer.call(node, values, focus, writer.function_for("make_tensor_descriptor"), [keyword("layout", layout)])

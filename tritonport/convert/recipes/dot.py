@@ -56,8 +56,7 @@ def dot_scaled(
     value = next(found for found in values if found is not None)
     if value.dot is not None and "scaled_type" in "".join(value.dot.element):
         writer.module.snippets.add("scaled_type")
-    call = writer.module.snippet_call(function, arguments)
-    return call.with_changes(args=writer.module.separated(call.args))
+    return writer.module.snippet_call(function, arguments)
 
 
 def added_dot(
@@ -172,27 +171,21 @@ def written_dot(
             if default:
                 writer.module.snippets.add(DEFAULT)
             arguments = [a, b, plain(accumulator), precision, plain(cst.Name("True")), plain(cst.Integer(str(limit)))]
-            call = writer.module.snippet_call("dot_limited", arguments)
-        elif added and family(writer.module.target) == "sm_90" and not _is_wide(value.dot.element):
+            return writer.module.snippet_call("dot_limited", arguments)
+        if added and family(writer.module.target) == "sm_90" and not _is_wide(value.dot.element):
             named = [] if default else [precision]
-            call = writer.module.snippet_call("dot_added", [a, b, plain(accumulator), *named])
-        elif default:
-            call = writer.module.snippet_call("dot", [a, b, plain(accumulator)])
-        else:
-            call = writer.module.snippet_call("dot_as", [a, b, plain(accumulator), precision, plain(cst.Name("True"))])
-        return call.with_changes(args=writer.module.separated(call.args))
+            return writer.module.snippet_call("dot_added", [a, b, plain(accumulator), *named])
+        if default:
+            return writer.module.snippet_call("dot", [a, b, plain(accumulator)])
+        return writer.module.snippet_call("dot_as", [a, b, plain(accumulator), precision, plain(cst.Name("True"))])
     layout = plain(cst.parse_expression(writer.layout_text(focus)))
     if default and "out_dtype" not in bound and not limit:
-        call = writer.module.snippet_call("dot_new", [a, b, layout])
-    else:
-        if default:
-            writer.module.snippets.add(DEFAULT)
-        dtype = (
-            writer.emit(bound["out_dtype"])
-            if "out_dtype" in bound
-            else cst.parse_expression(f"{writer.module.gl}.float32")
-        )
-        named = [plain(cst.Integer(str(limit)))] if limit else []
-        function = "dot_new_limited" if limit else "dot_new_as"
-        call = writer.module.snippet_call(function, [a, b, layout, precision, plain(dtype), *named])
-    return call.with_changes(args=writer.module.separated(call.args))
+        return writer.module.snippet_call("dot_new", [a, b, layout])
+    if default:
+        writer.module.snippets.add(DEFAULT)
+    dtype = (
+        writer.emit(bound["out_dtype"]) if "out_dtype" in bound else cst.parse_expression(f"{writer.module.gl}.float32")
+    )
+    named = [plain(cst.Integer(str(limit)))] if limit else []
+    function = "dot_new_limited" if limit else "dot_new_as"
+    return writer.module.snippet_call(function, [a, b, layout, precision, plain(dtype), *named])

@@ -12,9 +12,11 @@ import libcst as cst
 
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Value
-from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.expressions import ExpressionWriter
+from tritonport.convert.helper_versions import Inconsistent
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import plain, receiver_of
+from tritonport.convert.syntax import separated
 from tritonport.convert.wants import Want
 
 
@@ -56,7 +58,7 @@ def reshaped(
         shape = _inferred_shape(writer, values)
         return cst.Call(
             writer.function_for("reshape"),
-            writer.module.separated([plain(writer.loose(source, values, focus)), plain(shape)]),
+            separated([plain(writer.loose(source, values, focus)), plain(shape)]),
         )
     kept = [argument for argument in node.args if argument.value is not bound.get("can_reorder")]
     kept = [
@@ -107,22 +109,20 @@ def joined(
     bound, _ = bind(f"tl.{operation}", node.args, None, node)
     if operation == "interleave":
         a, b = (plain(writer.operand(bound[name], values, focus)) for name in ("a", "b"))
-        call = writer.module.snippet_call("interleaved", [a, b])
-    else:
-        operands = [writer.operand(bound[name], values, focus) for name in ("input", "other")]
-        axis, ranks = 0, {value.rank for value in values if value is not None}
-        if len(ranks) > 1:
-            raise Inconsistent
-        rank = ranks.pop()
-        if "dim" in bound:
-            given = writer.first(bound["dim"])
-            assert given is not None and isinstance(given.known, int)
-            axis = given.known % rank
-        order = (*range(axis), rank, *range(axis, rank))
-        pairs = writer.module.gl_call("join", operands)
-        apart = writer.module.gl_call("permute", [pairs, cst.parse_expression(f"({', '.join(map(str, order))})")])
-        call = writer.module.snippet_call("merged", [plain(apart), plain(cst.Integer(str(axis)))])
-    return call.with_changes(args=writer.module.separated(call.args))
+        return writer.module.snippet_call("interleaved", [a, b])
+    operands = [writer.operand(bound[name], values, focus) for name in ("input", "other")]
+    axis, ranks = 0, {value.rank for value in values if value is not None}
+    if len(ranks) > 1:
+        raise Inconsistent
+    rank = ranks.pop()
+    if "dim" in bound:
+        given = writer.first(bound["dim"])
+        assert given is not None and isinstance(given.known, int)
+        axis = given.known % rank
+    order = (*range(axis), rank, *range(axis, rank))
+    pairs = writer.module.gl_call("join", operands)
+    apart = writer.module.gl_call("permute", [pairs, cst.parse_expression(f"({', '.join(map(str, order))})")])
+    return writer.module.snippet_call("merged", [plain(apart), plain(cst.Integer(str(axis)))])
 
 
 @recipe("split")
@@ -133,5 +133,4 @@ def split(
     bound, _ = bind("tl.split", node.args, receiver_of(writer, node), node)
     source = writer.loose(bound["a"], values, focus)
     layout = cst.parse_expression(writer.layout_text(focus))
-    call = writer.module.snippet_call("halves", [plain(source), plain(layout)])
-    return call.with_changes(args=writer.module.separated(call.args))
+    return writer.module.snippet_call("halves", [plain(source), plain(layout)])

@@ -11,6 +11,7 @@ from tritonport.analysis.values import Kind, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import flag, keyword, number, plain, receiver_of
+from tritonport.convert.syntax import separated
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 
@@ -54,7 +55,6 @@ def with_index(
             keyword("keep_dims", cst.Name(str(keep and rank > 1))),
         ],
     )
-    call = call.with_changes(args=writer.module.separated(call.args))
     if operation.startswith("arg"):
         return cst.Subscript(call, [cst.SubscriptElement(cst.Index(cst.Integer("1")))])
     return call
@@ -81,12 +81,11 @@ def full_reduction(
             arguments.append(keyword(name, writer.emit(bound[name])))
     if rank == 1:
         arguments.append(keyword("axis", cst.Integer("0")))
-    scalar = cst.Call(writer.function_for(operation), writer.module.separated(arguments))
+    scalar = cst.Call(writer.function_for(operation), separated(arguments))
     shape = cst.parse_expression(f"[{', '.join(['1'] * rank)}]")
-    call = writer.module.snippet_call(
+    return writer.module.snippet_call(
         "spread", [plain(scalar), plain(shape), plain(cst.parse_expression(writer.layout_text(focus)))]
     )
-    return call.with_changes(args=writer.module.separated(call.args))
 
 
 def _is_none(writer: ExpressionWriter, node: cst.BaseExpression) -> bool:
@@ -105,7 +104,7 @@ def softmax(
     value = next(found for found in values if found is not None)
     dim = number(writer, bound.get("dim"), 0) % value.rank
     rounding = flag(writer, bound.get("ieee_rounding"), False)
-    call = writer.module.snippet_call(
+    return writer.module.snippet_call(
         "softmax",
         [
             plain(writer.operand(bound[name], values, focus)),
@@ -113,4 +112,3 @@ def softmax(
             keyword("ieee_rounding", cst.Name(str(rounding))),
         ],
     )
-    return call.with_changes(args=writer.module.separated(call.args))

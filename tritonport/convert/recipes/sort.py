@@ -12,7 +12,8 @@ import libcst as cst
 
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Refusal, Value
-from tritonport.convert.expressions import ExpressionWriter, Inconsistent
+from tritonport.convert.expressions import ExpressionWriter
+from tritonport.convert.helper_versions import Inconsistent
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import keyword, receiver_of
 from tritonport.convert.recipes.creation import layout_argument

@@ -1,0 +1,139 @@
+"""The statements of a function, block by block, and what is said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from tritonport.analysis.frame import Frame
+from tritonport.convert.accumulators import Loop
+from tritonport.convert.assignments import AssignmentWriter
+from tritonport.convert.expressions import Recipe
+from tritonport.convert.iterables import iterable
+from tritonport.convert.output import OutputFile
+from tritonport.convert.ranges import ranges_before
+from tritonport.convert.sinking import raise_masks, sink_loads
+from tritonport.convert.staging import has_dot, tiles_to_stage
+from tritonport.convert.syntax import ignored_at, one_per_line, without_notes
+from tritonport.report import Diagnostic
+from tritonport.report.comments import is_ignored, render_note
+from tritonport.source.module import Kernel
+
+
+class StatementWriter(AssignmentWriter):
+    """Writes a block: in the passes before the last one from its end, since uses stand below definitions."""
+
+    def __init__(self, module: OutputFile, kernel: Kernel, frames: list[Frame], recipes: Mapping[str, Recipe]) -> None:
+        super().__init__(module, kernel, frames, recipes)
+        self.notes: list[Diagnostic] = []
+
+    def block(self, body: cst.BaseSuite) -> cst.BaseSuite:
+        if isinstance(body, cst.SimpleStatementSuite):
+            small: list[cst.BaseSmallStatement] = []
+            for statement in body.body:
+                small += self.small(statement)
+            return body.with_changes(body=small)
+        assert isinstance(body, cst.IndentedBlock)
+        written: list[cst.BaseStatement] = []
+        lines = raise_masks(sink_loads(body.body, self.frames), self.frames) if self.depth else body.body
+        self.staged |= tiles_to_stage(lines, self.frames)
+        if not self.final:
+            for line in reversed(lines):
+                self._statement(line)
+            return body
+        for line in lines:
+            written += self._statement(line)
+        return body.with_changes(body=written)
+
+    def note(self, code: str, message: str, node: cst.CSTNode) -> None:
+        """Say something about the statement that is being written: a diagnostic, and a comment above it."""
+        if self.final:
+            path, line, column = self.module.place(node, self.frames[0])
+            self.notes.append(Diagnostic(code, message, path, line, column, self.kernel.name))
+
+    def _statement(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
+        written = self._written(line)
+        notes = [note for note in self.notes if not is_ignored(note, ignored_at(line))]
+        self.notes = []
+        self.module.diagnostics += notes
+        if notes and written:
+            # What a loop brings with it stands before it; the notes are about the loop.
+            place = next((index for index, found in enumerate(written) if isinstance(found, type(line))), 0)
+            head = list(without_notes(written[place]))
+            head += [cst.EmptyLine(comment=cst.Comment(render_note(note))) for note in notes]
+            written[place] = written[place].with_changes(leading_lines=head)
+        return written
+
+    def _written(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
+        if isinstance(line, cst.SimpleStatementLine):
+            parts = [self.small(small) for small in line.body]
+            if all(len(part) == 1 for part in parts):
+                return [
+                    line.with_changes(
+                        body=[
+                            part[0].with_changes(semicolon=small.semicolon)
+                            for part, small in zip(parts, line.body, strict=True)
+                        ]
+                    )
+                ]
+            return one_per_line(line, [small for part in parts for small in part])
+        if isinstance(line, cst.If):
+            return [self._if(line)]
+        if isinstance(line, (cst.For, cst.While)):
+            return self._loop(line)
+        return [line]
+
+    def _loop(self, line: Loop) -> list[cst.BaseStatement]:
+        """A loop, and around it what brings the sums of its dots to tensor memory and back."""
+        sums = self.sums(line)
+        before: list[cst.BaseStatement] = [self.before_loop(name, accumulator) for name, accumulator in sums]
+        outside, self.held = self.held, [*self.held, *(accumulator for _, accumulator in sums)]
+        written = self._for(line) if isinstance(line, cst.For) else self._while(line)
+        self.held = outside
+        if before:
+            before[0] = before[0].with_changes(leading_lines=written.leading_lines)
+            written = written.with_changes(leading_lines=[])
+        ranges: list[cst.BaseStatement] = []
+        if self.final and has_dot(line, self.frames):
+            ranges, written = ranges_before(written, self.names.fresh, self._is_assigned_once)
+        return [*ranges, *before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
+
+    def _is_assigned_once(self, name: str) -> bool:
+        """Whether the output assigns a variable, or a copy of one, in one place of the source."""
+        webs = self.webs.all()
+        found = next((web for web in webs if name in (web.name, *(copy for _, copy in web.copies.values()))), None)
+        if found is None:
+            return True
+        return sum(len(web.definitions[0]) for web in webs if web.name == found.name) == 1
+
+    def _while(self, line: cst.While) -> cst.While:
+        self.depth += 1
+        written = line.with_changes(test=self.emit(line.test), body=self.block(line.body))
+        self.depth -= 1
+        return written
+
+    def _if(self, line: cst.If) -> cst.If:
+        orelse = line.orelse
+        if isinstance(orelse, cst.If):
+            orelse = self._if(orelse)
+        elif orelse is not None:
+            orelse = orelse.with_changes(body=self._branch(orelse.body))
+        return line.with_changes(test=self.emit(line.test), body=self._branch(line.body), orelse=orelse)
+
+    def _branch(self, body: cst.BaseSuite) -> cst.BaseSuite:
+        self.branches.append(body)
+        written = self.block(body)
+        self.branches.pop()
+        return written
+
+    def _for(self, line: cst.For) -> cst.For:
+        written, said = iterable(self, line.iter)
+        if said:
+            self.note("TP106", said, line.iter)
+        notes, self.notes = self.notes, []
+        self.depth += 1
+        body = self.block(line.body)
+        self.depth -= 1
+        self.notes = notes
+        return line.with_changes(iter=written, body=body)
