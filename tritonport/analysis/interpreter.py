@@ -7,7 +7,7 @@ with) only the branch that runs is read; otherwise both are, and their definitio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, none, opaque, scalar
 from tritonport.source.embedded import launch_facts
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 MAX_ROUNDS = 4
 MAX_CALL_DEPTH = 16
@@ -545,20 +545,4 @@ def _name_of(node: cst.CSTNode) -> str:
     return type(node).__name__.lower()
 
 
-def assigned_names(node: cst.CSTNode) -> Iterator[str]:
-    """Names that a body binds, in source order."""
-    for child in walk(node):
-        if type(child) in (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For) and child is not node:
-            assert isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For))
-            yield from _target_names(child.target)
-
-
-def _target_names(target: cst.CSTNode) -> Iterator[str]:
-    if isinstance(target, cst.Name):
-        yield target.value
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _target_names(element.value)
-
-
-__all__ = ["Interpreter", "assigned_names", "constant"]
+__all__ = ["Interpreter", "constant"]

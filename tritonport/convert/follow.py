@@ -12,7 +12,6 @@ from pathlib import Path
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.copies import with_jit
 from tritonport.convert.imported import Copy
 from tritonport.convert.long_lines import break_long_lines
@@ -20,7 +19,7 @@ from tritonport.convert.module import ModuleWriter
 from tritonport.convert.snippets import render, snippet, with_dependencies
 from tritonport.report import Diagnostic
 from tritonport.source.project import package_level
-from tritonport.source.walk import children
+from tritonport.source.walk import assigned_names, children
 
 SUFFIX = "_gluon"
 

@@ -14,7 +14,6 @@ import libcst as cst
 
 from tritonport.analysis.calls import language_entry, libdevice_name
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.file_analysis import FileAnalysis
 from tritonport.convert.helper_versions import HelperVersion
 from tritonport.convert.snippets import available, of_one_target, render
@@ -24,6 +23,7 @@ from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
 from tritonport.source.module import Kernel, SourceModule, dotted, from_dotted
 from tritonport.source.project import same_project
+from tritonport.source.walk import assigned_names
 
 
 class OutputFile(ABC):

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 Loop = cst.For | cst.While
 

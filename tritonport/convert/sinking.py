@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.staging import computes, has_dot, loaded_tile, read_by_dots
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 _WRITES = ("store", "atomic", "barrier", "asm")
 

@@ -12,11 +12,10 @@ import libcst as cst
 
 from tritonport.analysis.dots import DEFAULT
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.analysis.values import Value
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import Permuted, Term, normal
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 STAGED_PRECISIONS = (DEFAULT, '"tf32"')
 """Dots that read both operands from shared memory as they are."""

@@ -125,3 +125,19 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 for below in reversed(value):
                     if _IS_NODE[type(below)]:
                         stack.append(below)
+
+
+def assigned_names(node: cst.CSTNode) -> Iterator[str]:
+    """Names that a body binds, in source order."""
+    for child in walk(node):
+        if type(child) in (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For) and child is not node:
+            assert isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For))
+            yield from _target_names(child.target)
+
+
+def _target_names(target: cst.CSTNode) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _target_names(element.value)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.analysis.access import Loop
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.report import note_code
-from tritonport.source.walk import replaced
+from tritonport.source.walk import assigned_names, replaced
 
 HINT = "TP106"
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 _DOT = re.compile(r"(dot|dot_(added|limited|new|as|new_as|new_limited|operand|operands|v2|v3|exact))(_\d+)?")
 _INSTRUCTIONS = frozenset({"mma_v2", "warpgroup_mma", "dot_fma", "dot"})

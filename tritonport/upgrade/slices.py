@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, is_dot
 
 _EFFECTS = ("load", "store", "atomic_", "wait", "arrive", "commit", "copy", "device_print", "device_assert")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.slices import read_names
 
 

@@ -17,9 +17,8 @@ from tritonport.analysis.access.expressions import Environment, ExpressionReader
 from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 
 
 def is_called(module: SourceModule, kernel: Kernel) -> bool:

@@ -15,14 +15,13 @@ import libcst as cst
 
 from tritonport.analysis.block_pointers import LOAD, STORE, Definition, Reader, Use, helper_of, tuple_pairs
 from tritonport.analysis.block_webs import Web, Webs, grouped, parts_of
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.names import Names
 from tritonport.convert.recipes import recipe
 from tritonport.convert.wants import Want
 from tritonport.source.module import Kernel, SourceModule
-from tritonport.source.walk import replaced, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 
 LINE = 120
 _COPY_ENGINE = 90

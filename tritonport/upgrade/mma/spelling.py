@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.snippets import available, render
 from tritonport.source.module import SourceModule, dotted
-from tritonport.source.walk import replaced, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import children, walk
+from tritonport.source.walk import assigned_names, children, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.commits import awaited_calls, awaited_products
 from tritonport.upgrade.multibuffer.operations import bound, gluon_name

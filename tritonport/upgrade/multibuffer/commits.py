@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.operations import arguments, gluon_name, operation
 from tritonport.upgrade.slices import names_of

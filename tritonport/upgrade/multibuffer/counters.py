@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.home import Home
 from tritonport.upgrade.multibuffer.places import Place

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.operations import arguments, operation
 from tritonport.upgrade.multibuffer.places import Place, statement_of

@@ -9,9 +9,8 @@ import libcst as cst
 
 from tritonport.analysis.access import Loop
 from tritonport.analysis.access.loops import read_loop
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.multibuffer.aliases import Unknown, Uses, uses_of

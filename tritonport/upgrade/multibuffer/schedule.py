@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
+from tritonport.source.walk import assigned_names
 from tritonport.upgrade.multibuffer.plan import RingLoop
 from tritonport.upgrade.slices import read_names
 

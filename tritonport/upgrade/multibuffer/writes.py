@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import described, same_tensor
 from tritonport.upgrade.multibuffer.operations import arguments, bound, gluon_name, operation

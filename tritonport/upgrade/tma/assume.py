@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, accesses_of
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import HostNames, Spelled

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
-from tritonport.source.walk import replaced, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room

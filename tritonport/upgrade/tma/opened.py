@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.convert.names import Names
 from tritonport.convert.snippets import available
 from tritonport.source.module import Kernel
-from tritonport.source.walk import replaced, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.assume import touches_memory
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
-from tritonport.analysis.interpreter import assigned_names
 from tritonport.source.module import Kernel, SourceModule, dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, feeds_dot, operand_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
