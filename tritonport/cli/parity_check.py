@@ -77,7 +77,7 @@ def _targets(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
 @click.option(
     "--seeds", metavar="0,1,2", callback=seeds_of, help="Seeds for the inputs.  [default: the case's, else 0,1,2]"
 )
-@click.option("--no-sizes", is_flag=True, help="Leave out the sizes at the edges of blocks: a case's SIZES.")
+@click.option("--no-sizes", is_flag=True, help="Leave out a case's SIZES, at the edges of blocks, and its VIEWS.")
 @click.option(
     "--timeout",
     metavar="SECONDS",

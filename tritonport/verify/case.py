@@ -8,6 +8,7 @@ A case is a Python module: the kernel file itself, or `<stem>_case.py` beside it
     TOL                           optional: dict(atol=, rtol=, equal_nan=) for the original against `reference`
     COMPILE_SPECS                 optional: what to compile offline (fn, signature, constexprs, attrs, num_warps, ...)
     SIZES                         optional: parameters of `make_inputs` that are sizes, each with the block that cuts it
+    VIEWS                         optional: inputs that are run placed in memory in other ways too (verify/views.py)
     seeds                         optional: the seeds to run, in place of 0, 1, 2
     KERNEL_FILE                   optional, for a case that lies elsewhere: the kernel file, relative to the case
     variants()                    optional: yields dicts; a key that is a parameter of `make_inputs` is passed to it,
@@ -27,6 +28,7 @@ from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.modules import ModuleSpace, ModuleText, module_name
 from tritonport.verify.places import first_line, place_of
+from tritonport.verify.views import read_views
 
 Inputs = dict[str, Any]
 
@@ -58,6 +60,7 @@ class Case:
         compile_specs: `COMPILE_SPECS`, in order; `fn` is the kernel of this side.
         seeds: `seeds` of the case, or None.
         sizes: `SIZES` of the case, as it stands there.
+        views: `VIEWS` of the case: the ways that each input is placed in.
         variants: gives the variants for a device and a seed, the plain case (an empty dict) first.
         space: the modules of this side.
         files: file names in tracebacks of this case, each with the path to show.
@@ -76,6 +79,7 @@ class Case:
     space: ModuleSpace
     files: Mapping[str, str]
     sizes: Mapping[str, Any] = field(default_factory=dict)
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _scratch: object = field(default=None, repr=False, compare=False)
 
     def inputs(self, device: str, seed: int, variant: Mapping[str, Any]) -> Inputs:
@@ -265,6 +269,10 @@ def _read_protocol(
     sizes = getattr(module, "SIZES", {})
     if not isinstance(sizes, Mapping) or sizes.keys() - _keywords(module.make_inputs):
         raise wrong("SIZES", "SIZES of the case is not a dict whose keys are parameters of make_inputs")
+    try:
+        views = read_views(getattr(module, "VIEWS", {}))
+    except ValueError as error:
+        raise wrong("VIEWS", f"of the case: {error}") from error
     reference = getattr(module, "reference", None)
     return Case(
         path=case.file,
@@ -280,6 +288,7 @@ def _read_protocol(
         space=space,
         files=shown,
         sizes=sizes,
+        views=views,
         _scratch=scratch,
     )
 

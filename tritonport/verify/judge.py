@@ -49,6 +49,7 @@ class RunResult:
             "seed": self.variation.seed,
             "variant": self.variation.variant,
             "sizes": dict(self.variation.sizes),
+            "views": dict(self.variation.views),
             "configuration": self.variation.config,
             "verdict": self.verdict.value,
             "compared": self.compared,

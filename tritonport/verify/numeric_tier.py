@@ -102,7 +102,7 @@ class _Comparison:
     def run(self) -> TierResult:
         """Runs everything. Raises _Stopped where the case itself cannot be used."""
         results = [self._compare(variation) for variation in self._variations()]
-        results += self._at_boundaries(results[0].variation)
+        results += self._at_boundaries(results[0].variation, _by_most_tiles(results))
         results += self._other_configurations(results[0].variation)
         verdict = worst(result.verdict for result in results)
         findings = self._findings([result for result in results if result.verdict is verdict])
@@ -127,17 +127,22 @@ class _Comparison:
         except SideFailed as failed:
             raise self._case_raised(self.original, failed) from failed
 
-    def _at_boundaries(self, first: Variation) -> list[RunResult]:
-        """The sizes at the edges of the blocks that the first inputs are cut into, while half of the time is left."""
-        if self.saved is not None or not self.request.boundaries or not self.original.case.sizes:
+    def _at_boundaries(self, first: Variation, tiled: Variation) -> list[RunResult]:
+        """Sizes at the edges of the blocks that the first inputs are cut into, while half of the time is left.
+
+        So too the inputs of `tiled`, placed in memory in other ways.
+        """
+        case = self.original.case
+        if self.saved is not None or not self.request.boundaries or not (case.sizes or case.views):
             return []
         try:
-            sizes = read_sizes(self.original.case.sizes)
+            sizes = read_sizes(case.sizes)
         except ValueError as error:
             finding = Diagnostic(codes.CASE_PROTOCOL, f"of the case: {error}", str(self.request.case), 1, 1)
             raise _Stopped(Verdict.ERROR, finding) from error
         variations, notes = boundary_variations(sizes, first.seed, self.first_launches)
         self.notes += notes
+        variations += [replace(tiled, views=((name, kind),)) for name, kinds in case.views.items() for kind in kinds]
         results = []
         for number, variation in enumerate(variations):
             if time.monotonic() - self.started > 0.5 * self.request.timeout:
@@ -401,6 +406,11 @@ def _compile_place(failed: SideFailed, case: Case) -> Place | None:
 
     _, path, line = from_exception(failed.error, failed.launches[-1].function, "")
     return Place(case.files[path], line) if line and path in case.files else None
+
+
+def _by_most_tiles(results: list[RunResult]) -> Variation:
+    """The inputs whose launches take the tiles most often: placed otherwise they are to take the pointers."""
+    return max(results, key=lambda result: sum(not way.fallback for way in result.ways)).variation
 
 
 def _summary(verdict: Verdict, results: list[RunResult]) -> str:

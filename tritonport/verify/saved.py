@@ -42,11 +42,12 @@ def _cpu(_: str, tensor: Any) -> Any:
 def save_run(folder: Path, run: SavedRun) -> Path:
     """Writes a run into a folder, which is made; returns the file.
 
-    It is called `<stem>-<tier>-seed<n>[-variant<n>][-<size><n>...][-configuration<n>].pt`.
+    It is called `<stem>-<tier>-seed<n>[-variant<n>][-<size><n>...][-<view>-<input>...][-configuration<n>].pt`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     variant = f"-variant{run.variation.variant}" if run.variation.variant else ""
     variant += "".join(f"-{name}{value}" for name, value in run.variation.sizes)
+    variant += "".join(f"-{kind}-{name}" for name, kind in run.variation.views)
     variant += f"-configuration{run.variation.config}" if run.variation.config else ""
     name = f"{Path(run.request.kernel_file).stem}-{run.request.tier}-seed{run.variation.seed}{variant}.pt"
     data = {
@@ -59,6 +60,7 @@ def save_run(folder: Path, run: SavedRun) -> Path:
         "variant": run.variation.variant,
         "configuration": run.variation.config,
         "sizes": dict(run.variation.sizes),
+        "views": dict(run.variation.views),
         "inputs": replace_inputs(run.inputs, _cpu),
         "original": replace_inputs(run.original, _cpu),
         "result": replace_inputs(run.port, _cpu),
@@ -88,7 +90,13 @@ def load_saved(file: Path) -> SavedRun:
     request = Request(data["tier"], data["kernel_file"], data["case"], data["port"])
     return SavedRun(
         request,
-        Variation(data["seed"], data["variant"], data["configuration"], tuple(data.get("sizes", {}).items())),
+        Variation(
+            data["seed"],
+            data["variant"],
+            data["configuration"],
+            tuple(data.get("sizes", {}).items()),
+            tuple(data.get("views", {}).items()),
+        ),
         data["inputs"],
         data["original"],
         data["result"],

@@ -13,6 +13,7 @@ from tritonport.verify.isolate import report_phase
 from tritonport.verify.launches import ConfigChoice, Launch, pinned_autotuners, recorded_launches
 from tritonport.verify.poison import GUARD, Arena, Overrun, poisoned_allocations
 from tritonport.verify.tensors import input_leaves, leaves, raw_bytes, replace_inputs, same_memory
+from tritonport.verify.views import with_views
 
 
 class SideFailed(Exception):
@@ -77,16 +78,19 @@ class Variation:
         variant: of the case; 0 is the plain case.
         config: of autotuned kernels.
         sizes: (parameter of `make_inputs`, value) of the sizes that are not those of the case.
+        views: (input, one of `views.KINDS`) of the inputs that lie in memory in another way.
     """
 
     seed: int
     variant: int = 0
     config: int = 0
     sizes: tuple[tuple[str, int], ...] = ()
+    views: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         variant = f" variant {self.variant}" if self.variant else ""
         variant += "".join(f" {name}={value}" for name, value in self.sizes)
+        variant += "".join(f" {kind} {name}" for name, kind in self.views)
         return f"seed {self.seed}{variant}" + (f" configuration {self.config}" if self.config else "")
 
 
@@ -169,7 +173,9 @@ class Side:
             made = self._call(
                 "make_inputs", str(variation), self.case.inputs, self.backend.device, variation.seed, variant
             )
-        return replace_inputs(made, lambda name, tensor: _to(tensor, self.backend.device))
+        made = replace_inputs(made, lambda name, tensor: _to(tensor, self.backend.device))
+        viewed: Inputs = self._call("make_inputs", str(variation), with_views, made, variation.views)
+        return viewed
 
     def run(self, variation: Variation, *, trace: bool = False) -> SideRun:
         """Launches once on fresh inputs. Raises SideFailed."""
