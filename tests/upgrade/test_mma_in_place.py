@@ -73,15 +73,15 @@ def test_sums_are_started_and_the_last_runs_under_the_next_iteration() -> None:
         # This one stays under way.
         sum_v = dot_awaited(sum_v, 1)
         other = dot_new(v_smem, g.permute((1, 0)), other_layout)
-        next_start = start + NUM_BUFFERS * BLOCK_M
-        more = next_start < n
         # It has read its tiles, before others are copied over them.
         sum_v = dot_awaited(sum_v, 0)
-        mbarrier.expect(g_ready.index(slot), g_desc.block_type.nbytes, pred=more)
-        tma.async_load(g_desc, [next_start, 0], g_ready.index(slot), g_ring.index(slot), pred=more)
         sum_k = dot_started((scores * gl.convert_layout(other, scores_layout)).to(q.dtype), q, sum_k)
         # This one runs under the next iteration; those before it are done, and their places in the ring free.
         sum_k = dot_awaited(sum_k, 1)
+        next_start = start + NUM_BUFFERS * BLOCK_M
+        more = next_start < n
+        mbarrier.expect(g_ready.index(slot), g_desc.block_type.nbytes, pred=more)
+        tma.async_load(g_desc, [next_start, 0], g_ready.index(slot), g_ring.index(slot), pred=more)
         next_start_q = start + (NUM_BUFFERS - 1) * BLOCK_M
         more_q = next_start_q < n
         mbarrier.expect(q_ready.index(free), q_desc.block_type.nbytes, pred=more_q)
@@ -135,14 +135,14 @@ def test_a_planted_fault_is_found(copies: str, right: str, wrong: str, words: st
 
 
 def test_a_tile_is_not_filled_again_while_a_sum_reads_it(tmp_path: Path) -> None:
-    # Without a dot in between that is awaited, the wait before the refill is what keeps the tile.
+    # Without a dot in between that is awaited, and with both sums under way, that wait is what keeps the tile.
     text = staged(SUMS, *steps("tma"))
     awaited = (
         "        # It has read its tiles, before others are copied over them.\n        sum_v = dot_awaited(sum_v, 0)\n"
     )
     between = "        other = dot_new(v_smem, g.permute((1, 0)), other_layout)\n"
     assert text.count(awaited) == text.count(between) == 1
-    apart = text.replace(between, "        other = scores\n")
+    apart = text.replace(between, "        other = scores\n").replace("dot_awaited(sum_k, 1)", "dot_awaited(sum_k, 2)")
     given = operands(90)
     run(apart, tmp_path, **given)
     with pytest.raises(EmulationError, match=r"still|in use|read"):

@@ -1,8 +1,9 @@
 """Dots that a loop starts where they stand, and awaits no earlier than something needs them.
 
-The form for loops that the others do not fit: their statements keep their order. Only the dots that add to a sum which
-the loop does not read otherwise stay under way; each is done when the next of them is begun, or where its tile is
-filled again. The last one of an iteration runs under the next iteration.
+The form for loops that the others do not fit: their statements keep their order, but for the waits and the copies of
+tiles (see `gathered`). Only the dots that add to a sum which the loop does not read otherwise stay under way; each is
+done when the next of them is begun, or where its tile is filled again. The last one of an iteration runs under the
+next iteration.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.delay import Delay, delay_of
+from tritonport.upgrade.mma.gathered import gathered
 from tritonport.upgrade.mma.plan import (
     KeptUnderWay,
     Plan,
@@ -67,6 +69,7 @@ def plan_or_defer(loop: LoopText) -> Plan:
     except Refusal as why:
         try:
             check_straight(loop)
+            loop = gathered(loop)
             return deferred(loop, dots_in_order(loop))
         except Refusal:
             raise why from None

@@ -24,7 +24,7 @@ def write_deferred(plan: Deferred, helpers: Mapping[str, str], gl: str, names: N
     pending: Dot | None = None
     for place, statement in enumerate(loop.body):
         written = refills.lines(place) if refills is not None else None
-        if pending is not None and fills(loop, place, plan.read_by(pending) - plan.delayed):
+        if pending is not None and _must_be_done(plan, pending, place):
             body.append(_done(pending, helpers, module))
             pending = None
         if place in dots:
@@ -38,6 +38,16 @@ def write_deferred(plan: Deferred, helpers: Mapping[str, str], gl: str, names: N
         elif place not in plan.early:
             body += [statement] if written is None else written
     return around_loop(plan, body, refills, helpers, gl, module)
+
+
+def _must_be_done(plan: Deferred, pending: Dot, place: int) -> bool:
+    """Whether a statement may not run beside a sum's dot: it fills the dot's tiles again, or starts the next sum before
+    that is done, which may be a dot of other instructions and say nothing of those before it.
+    """
+    tiles = plan.read_by(pending) - plan.delayed
+    starts = any(dot.place == place for dot in plan.dots)
+    last = len(plan.loop.body) if starts else place + 1
+    return any(fills(plan.loop, one, tiles) for one in range(place, last))
 
 
 def _done(dot: Dot, helpers: Mapping[str, str], module: cst.Module) -> cst.BaseStatement:
