@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from tritonport.analysis.block_pointers import Definition, Part, Place, Reader, Use
-from tritonport.analysis.operations import Call, operation
-from tritonport.analysis.values import Refusal, Value
+from tritonport.analysis.values import Refusal
 from tritonport.source.walk import walk
-
-if TYPE_CHECKING:
-    from tritonport.analysis.expressions import Expressions
 
 _SUFFIX = re.compile(r"_?(block_?ptrs?|blk_?ptrs?|bptrs?|block_pointers?|desc|descriptor)$", re.IGNORECASE)
 
@@ -266,12 +261,3 @@ def grouped(text: str) -> str:
     if isinstance(node, (cst.Name, cst.Integer, cst.Attribute, cst.Call, cst.Subscript)) or getattr(node, "lpar", None):
         return text
     return f"({text})"
-
-
-@operation("make_block_ptr", "advance")
-def left(interpreter: Expressions, call: Call) -> Value:
-    """A block pointer in a function that could not be written out, for the reason that was found then."""
-    reason = interpreter.module.refused.get(interpreter.frame.kernel.node)
-    if isinstance(reason, Refusal):
-        raise reason
-    raise Refusal("TP110", f"{interpreter.code(call.node)} cannot be followed", call.node)

@@ -2,100 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from abc import abstractmethod
 
 import libcst as cst
 
-import tritonport.analysis.dots
-import tritonport.analysis.rearrangements
-import tritonport.analysis.scaled_dots  # noqa: F401  registers the operations
-from tritonport.analysis import dims, strides
-from tritonport.analysis.descriptors import Descriptors, call_method, is_descriptor
-from tritonport.analysis.frame import Environment, Frame
-from tritonport.analysis.globals import Globals, language_entry
-from tritonport.analysis.operations import OPERATIONS, Call
+from tritonport.analysis.builtin_calls import builtin_call, constexpr_call
+from tritonport.analysis.evaluator import Evaluator
+from tritonport.analysis.globals import CONSTEXPR_FUNCTIONS, language_entry, libdevice_name
+from tritonport.analysis.operations.descriptors import call_method
+from tritonport.analysis.operations.registry import OPERATIONS, Call
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
-from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, constant, dtype, none, opaque, scalar
+from tritonport.analysis.values import Kind, Operand, Refusal, Value, scalar
 from tritonport.rules_data import ApiEntry, find_api
-from tritonport.source.module import Kernel, SourceModule, dotted
-
-if TYPE_CHECKING:
-    from tritonport.analysis.expressions import Expressions
-
-LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.")
-CONSTEXPR_FUNCTIONS = (
-    "triton.next_power_of_2",
-    "triton.cdiv",
-    "triton.language.constexpr",
-    "triton.language.core.constexpr",
-    "triton.language.standard._log2",
-)
+from tritonport.source.module import Kernel, dotted
 
 
-def libdevice_name(qualified: str) -> str | None:
-    """`tanh` for `triton.language.extra.libdevice.tanh` under each of its import paths."""
-    head, _, name = qualified.rpartition(".")
-    if head.startswith("triton.language") and head.split(".")[-1] == "libdevice":
-        return name
-    return None
-
-
-class Calls(Globals):
+class Calls(Evaluator):
     """The part of the interpreter that reads calls."""
-
-    module: SourceModule
-    frame: Frame
-    environment: Environment
-    depth: int
-
-    def __init__(self, module: SourceModule) -> None:
-        self.root = self.module = module
-        self.foreign = {}
-        self.environment = {}
-        self.integers: set[str] = set()
-        self.descriptors = Descriptors()
-
-    def not_a_pointer(self, value: Value) -> None:
-        """Arguments that are multiplied or compared are numbers, so an address that adds them starts elsewhere."""
-        if value.kind is Kind.SCALAR and len(value.pointers) == 1:
-            self.integers.add(value.pointers[0])
-
-    # -- what a qualified name is
-
-    def qualified_value(self, names: list[str], node: cst.BaseExpression) -> Value:
-        for name in names:
-            if libdevice_name(name):
-                return Value(Kind.FUNCTION, function=name)
-            if name.startswith(("triton.language.", "triton.experimental.gluon.language.")):
-                return self._language_value(name, node)
-        for name in names:
-            if name in CONSTEXPR_FUNCTIONS or name in ("triton.next_power_of_2", "triton.cdiv"):
-                return Value(Kind.FUNCTION, function=name)
-            if name.startswith("triton."):
-                return Value(Kind.OBJECT, function=name)
-        return Value(Kind.OBJECT, function=names[0])
-
-    def _language_value(self, name: str, node: cst.BaseExpression) -> Value:
-        entry = language_entry(name)
-        if entry is None:
-            if name.count(".") > 2 and (
-                name.split(".")[2] in ("extra", "math", "target_info", "PropagateNan", "random", "core", "standard")
-            ):
-                return Value(Kind.FUNCTION, function=name)
-            owner = language_entry(name.rpartition(".")[0])
-            if owner is not None:
-                return opaque()
-            raise Refusal("TP101", f"{self._code(node)} is not in the table of API names", node)
-        if entry.kind == "constant":
-            return dtype(f"gl.{entry.short}", (f"gl.{entry.short}",))
-        if entry.kind == "module":
-            return Value(Kind.OBJECT, function=name)
-        return Value(Kind.FUNCTION, function=name)
-
-    def _code(self, node: cst.CSTNode) -> str:
-        return self.module.tree.code_for_node(node)
 
     # -- loops
 
@@ -134,7 +58,7 @@ class Calls(Globals):
         for other in others:
             if not same_kind(first, other):
                 raise Refusal(
-                    "TP102", f"the definitions of {self._code(node.func)} give back different kinds of values", node
+                    "TP102", f"the definitions of {self.code(node.func)} give back different kinds of values", node
                 )
             tie(first, other)
         return first
@@ -151,7 +75,7 @@ class Calls(Globals):
             operands = [(argument.value, self.evaluate(argument.value)) for argument in node.args]
             self.frame.operations[node] = "dtype"
             return self.map(node, "cast", operands, cheap=True)
-        return self._unknown(self._code(node.func), node)
+        return self._unknown(self.code(node.func), node)
 
     def _method(self, node: cst.Call, attribute: cst.Attribute) -> Value | None:
         """`x.sum(axis=0)` on a local value; None where the attribute is not a method of one."""
@@ -165,14 +89,14 @@ class Calls(Globals):
                 return None
         base = self.evaluate(attribute.value)
         name = attribute.attr.value
-        if is_descriptor(self.interpreter, base, name, node):
-            return call_method(self.interpreter, node, (attribute.value, base), name)
+        if self.descriptors.has_method(base, name, node):
+            return call_method(self, node, (attribute.value, base), name)
         if base.kind not in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR):
             for argument in node.args:
                 self.evaluate(argument.value)
             if base.kind in (Kind.DTYPE, Kind.OBJECT):
                 return Value(Kind.CONSTEXPR)
-            raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
+            raise Refusal("TP101", f"{self.code(node.func)} is not converted by this version", node)
         entry = find_api(f"tensor.{name}")
         if entry is None:
             if name.startswith("is_"):
@@ -184,21 +108,14 @@ class Calls(Globals):
                 raise Refusal("TP101", f"the method .{name} has no counterpart in Gluon", node)
             operands = [(attribute.value, base)] + [(arg.value, self.evaluate(arg.value)) for arg in node.args]
             if any(value.is_tensor for _, value in operands):
-                return self.interpreter.elementwise("logical", node, operands, cheap=True)
+                return self.elementwise("logical", node, operands, cheap=True)
             return scalar()
         return self.operation(entry, node, attribute.value)
-
-    @property
-    def interpreter(self) -> Expressions:
-        return self  # type: ignore[return-value]
-
-    def evaluate(self, node: cst.BaseExpression) -> Value:
-        raise NotImplementedError
 
     def operation(self, entry: ApiEntry, node: cst.Call, receiver: cst.BaseExpression | None) -> Value:
         """A call of a `triton.language` operation, as a function or as a method."""
         if entry.status in ("next", "none"):
-            raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
+            raise Refusal("TP101", f"{self.code(node.func)} is not converted by this version", node)
         bound, rest = bind(entry.name, node.args, receiver, node)
         values = {name: (expression, self.evaluate(expression)) for name, expression in bound.items()}
         others = [(expression, self.evaluate(expression)) for expression in rest]
@@ -206,116 +123,36 @@ class Calls(Globals):
         self.frame.operations[node] = entry.short
         call = Call(node, entry, values, others)
         if handler is not None:
-            return handler(self.interpreter, call)
+            return handler(self, call)
         if entry.elementwise:
             return self.map(node, entry.short, [*values.values(), *others])
-        raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
-
-    def map(
-        self, node: cst.CSTNode, op: str, operands: list[tuple[cst.BaseExpression, Value]], cheap: bool = False
-    ) -> Value:
-        """An elementwise operation: a tensor where any operand is one."""
-        kept = [
-            (expression, value)
-            for expression, value in operands
-            if value.kind in (Kind.TENSOR, Kind.SCALAR, Kind.CONSTEXPR)
-        ]
-        if any(value.is_tensor for _, value in kept):
-            return self.interpreter.elementwise(op, node, kept, cheap=cheap)
-        return scalar()
+        raise Refusal("TP101", f"{self.code(node.func)} is not converted by this version", node)
 
     def _named(self, name: str, node: cst.Call) -> Value:
         if name.startswith("builtins."):
-            return self._builtin(name.removeprefix("builtins."), node)
+            return builtin_call(self, name.removeprefix("builtins."), node)
         if name.startswith("closure."):
             return self._captured_call(node)
         if name.startswith("constexpr."):
-            return self._constexpr_function(name, node)
+            return constexpr_call(self, name, node)
         if name.startswith("module."):
-            return self._unknown(self._code(node.func), node)
+            return self._unknown(self.code(node.func), node)
         if libdevice_name(name):
             operands = [(argument.value, self.evaluate(argument.value)) for argument in node.args]
             self.frame.operations[node] = "libdevice"
             return self.map(node, "libdevice", operands)
         if name in CONSTEXPR_FUNCTIONS:
-            return self._constexpr_function(name, node)
+            return constexpr_call(self, name, node)
         entry = language_entry(name)
         if entry is None:
             if name.startswith("triton.language.extra.cuda."):
                 for argument in node.args:
                     self.evaluate(argument.value)
                 return scalar()
-            raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
+            raise Refusal("TP101", f"{self.code(node.func)} is not converted by this version", node)
         if entry.name == "tl.constexpr":
-            return self._constexpr_function(name, node)
+            return constexpr_call(self, name, node)
         return self.operation(entry, node, None)
-
-    def _constexpr_function(self, name: str, node: cst.Call) -> Value:
-        values = [self.evaluate(argument.value) for argument in node.args]
-        if name.endswith(".constexpr") and len(values) == 1:
-            return values[0]
-        if any(value.kind is not Kind.CONSTEXPR for value in values):
-            return scalar()
-        text = f"{self._code(node.func)}({', '.join(v.dim.text if v.dim is not None else '?' for v in values)})"
-        if any(value.dim is None for value in values):
-            return Value(Kind.CONSTEXPR)
-        key = f"{name}({','.join(dims.canonical(value.dim) for value in values if value.dim is not None)})"
-        return Value(Kind.CONSTEXPR, dim=dims.opaque(key, text))
-
-    def _builtin(self, name: str, node: cst.Call) -> Value:
-        operands = [(argument.value, self.evaluate(argument.value)) for argument in node.args]
-        values = [value for _, value in operands]
-        if name == "float" and len(values) == 1 and isinstance(values[0].known, (str, int, float)):
-            try:
-                return constant(float(values[0].known))
-            except ValueError:
-                return Value(Kind.CONSTEXPR)
-        if name == "len" and values and values[0].kind is Kind.TUPLE:
-            return constant(len(values[0].items), dims.number(len(values[0].items)))
-        if name == "len" and values and values[0].is_tensor:
-            return Value(Kind.CONSTEXPR, dim=values[0].shape[0])
-        if name == "len" and values and values[0].kind in (Kind.SCALAR, Kind.CONSTEXPR):
-            # A tuple argument of the kernel.
-            argument = node.args[0].value
-            count = self.frame.lengths.get(argument.value) if isinstance(argument, cst.Name) else None
-            return Value(Kind.CONSTEXPR) if count is None else constant(count, dims.number(count))
-        if name in ("isinstance", "type", "str", "bool"):
-            return Value(Kind.CONSTEXPR)
-        if name == "print":
-            return none()
-        if name in ("min", "max", "abs", "float", "int"):
-            for value in values:
-                self.not_a_pointer(value)
-            if any(value.is_tensor for value in values):
-                return self.interpreter.elementwise(name, node, operands, cheap=True)
-            if values and all(value.kind is Kind.CONSTEXPR for value in values):
-                return self._folded_builtin(name, node, values)
-            if name == "int" and len(values) == 1:
-                return values[0]
-            return scalar()
-        raise Refusal("TP105", f"the built-in function {name} in a kernel", node)
-
-    def _folded_builtin(self, name: str, node: cst.Call, values: list[Value]) -> Value:
-        functions: dict[str, Callable[..., int | float]] = {
-            "min": min,
-            "max": max,
-            "abs": abs,
-            "int": int,
-            "float": float,
-        }
-        if all(isinstance(value.known, (int, float)) for value in values):
-            known = functions[name](*(value.known for value in values))
-            return constant(known, dims.number(known) if isinstance(known, int) else None)
-        if all(value.dim is not None for value in values):
-            parts = [value.dim for value in values if value.dim is not None]
-            return Value(
-                Kind.CONSTEXPR,
-                dim=dims.opaque(
-                    f"{name}({','.join(map(dims.canonical, parts))})",
-                    f"{name}({', '.join(part.text for part in parts)})",
-                ),
-            )
-        return Value(Kind.CONSTEXPR)
 
     def _helper(self, kernel: Kernel, node: cst.Call, variant: bool = False) -> Value:
         """A jit function of this file or of another; a `variant` is one more definition of the function called."""
@@ -330,7 +167,7 @@ class Calls(Globals):
                         arguments[names[position]] = item
                         position += 1
                     continue
-                raise Refusal("TP105", f"{argument.star}{self._code(argument.value)} in a call", argument)
+                raise Refusal("TP105", f"{argument.star}{self.code(argument.value)} in a call", argument)
             if argument.keyword is not None:
                 arguments[argument.keyword.value] = value
             elif position < len(names):
@@ -340,8 +177,9 @@ class Calls(Globals):
                 raise Refusal("TP105", f"too many arguments for {kernel.name}", node)
         return self.inline(kernel, node, arguments, variant)
 
+    @abstractmethod
     def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value], variant: bool = False) -> Value:
-        raise NotImplementedError
+        """Read a helper for one call and return what the call gives back."""
 
     def _captured_call(self, node: cst.Call) -> Value:
         """A function passed into the factory that makes the kernel: taken to compute on its arguments, element by
@@ -368,10 +206,10 @@ class Calls(Globals):
 
     def _foreign(self, name: str, node: cst.Call) -> Value:
         if name.startswith(("triton.language", "triton.")):
-            raise Refusal("TP101", f"{self._code(node.func)} is not converted by this version", node)
+            raise Refusal("TP101", f"{self.code(node.func)} is not converted by this version", node)
         raise Refusal(
             "TP102",
-            f"{self._code(node.func)} comes from another file ({name})",
+            f"{self.code(node.func)} comes from another file ({name})",
             node,
             "Read it where that file is, in its package, or put the helper into this file; it must be a jit function.",
         )
@@ -397,4 +235,4 @@ def tie(left: Value, right: Value) -> None:
         left.operands.append(Operand(None, right))
 
 
-__all__ = ["MISSING", "Calls", "language_entry", "libdevice_name", "strides"]
+__all__ = ["Calls"]

@@ -6,6 +6,7 @@ A name is read in the module it stands in: a helper of another file sees that fi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +14,7 @@ import libcst as cst
 
 from tritonport.analysis import dims, strides
 from tritonport.analysis.frame import Environment, Frame
-from tritonport.analysis.values import Kind, Refusal, Value
+from tritonport.analysis.values import Kind, Refusal, Value, dtype, opaque
 from tritonport.rules_data import ApiEntry, find_api
 from tritonport.source.meaning import Meaning
 from tritonport.source.module import SourceModule
@@ -21,9 +22,16 @@ from tritonport.source.module import SourceModule
 _EFFECTS = frozenset(
     {"store", "device_print", "device_assert", "static_print", "static_assert", "debug_barrier", "assume"}
 )
+CONSTEXPR_FUNCTIONS = (
+    "triton.next_power_of_2",
+    "triton.cdiv",
+    "triton.language.constexpr",
+    "triton.language.core.constexpr",
+    "triton.language.standard._log2",
+)
 
 
-class Globals:
+class Globals(ABC):
     """The part of the interpreter that reads names of enclosing scopes.
 
     Attributes:
@@ -31,17 +39,19 @@ class Globals:
         foreign: symbols of other files that sizes are made of, by their spelling.
     """
 
-    root: SourceModule
-    module: SourceModule
     frame: Frame
-    environment: Environment
-    foreign: dict[str, Meaning]
 
-    def qualified_value(self, names: list[str], node: cst.BaseExpression) -> Value:
-        raise NotImplementedError
+    def __init__(self, module: SourceModule) -> None:
+        self.root = self.module = module
+        self.foreign: dict[str, Meaning] = {}
+        self.environment: Environment = {}
 
+    @abstractmethod
     def _evaluate(self, node: cst.BaseExpression) -> Value:
-        raise NotImplementedError
+        """The value of an expression."""
+
+    def code(self, node: cst.CSTNode) -> str:
+        return self.module.tree.code_for_node(node)
 
     @contextmanager
     def reading(self, module: SourceModule) -> Iterator[None]:
@@ -152,6 +162,38 @@ class Globals:
         finally:
             self.environment = saved
 
+    # -- what a qualified name is
+
+    def qualified_value(self, names: list[str], node: cst.BaseExpression) -> Value:
+        for name in names:
+            if libdevice_name(name):
+                return Value(Kind.FUNCTION, function=name)
+            if name.startswith(("triton.language.", "triton.experimental.gluon.language.")):
+                return self._language_value(name, node)
+        for name in names:
+            if name in CONSTEXPR_FUNCTIONS or name in ("triton.next_power_of_2", "triton.cdiv"):
+                return Value(Kind.FUNCTION, function=name)
+            if name.startswith("triton."):
+                return Value(Kind.OBJECT, function=name)
+        return Value(Kind.OBJECT, function=names[0])
+
+    def _language_value(self, name: str, node: cst.BaseExpression) -> Value:
+        entry = language_entry(name)
+        if entry is None:
+            if name.count(".") > 2 and (
+                name.split(".")[2] in ("extra", "math", "target_info", "PropagateNan", "random", "core", "standard")
+            ):
+                return Value(Kind.FUNCTION, function=name)
+            owner = language_entry(name.rpartition(".")[0])
+            if owner is not None:
+                return opaque()
+            raise Refusal("TP101", f"{self.code(node)} is not in the table of API names", node)
+        if entry.kind == "constant":
+            return dtype(f"gl.{entry.short}", (f"gl.{entry.short}",))
+        if entry.kind == "module":
+            return Value(Kind.OBJECT, function=name)
+        return Value(Kind.FUNCTION, function=name)
+
 
 def language_entry(name: str) -> ApiEntry | None:
     """The table's row for a qualified name, wherever in `triton.language` it was taken from."""
@@ -164,6 +206,14 @@ def language_entry(name: str) -> ApiEntry | None:
             return find_api(f"triton.language.{parts[3]}")
         if len(parts) == 3:
             return find_api(f"triton.language.{parts[2]}")
+    return None
+
+
+def libdevice_name(qualified: str) -> str | None:
+    """`tanh` for `triton.language.extra.libdevice.tanh` under each of its import paths."""
+    head, _, name = qualified.rpartition(".")
+    if head.startswith("triton.language") and head.split(".")[-1] == "libdevice":
+        return name
     return None
 
 
@@ -207,4 +257,4 @@ def _is_constexpr_function(meaning: Meaning) -> bool:
     return any(name.rpartition(".")[2] in kinds and name.startswith("triton.") for name in names)
 
 
-__all__ = ["Globals", "language_entry"]
+__all__ = ["CONSTEXPR_FUNCTIONS", "Globals", "language_entry", "libdevice_name"]

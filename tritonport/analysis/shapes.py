@@ -64,6 +64,15 @@ def combine_multiples(op: str, left: Value, right: Value) -> frozenset[str]:
     return frozenset()
 
 
+def joined_multiples(op: str, values: list[Value]) -> frozenset[str]:
+    """The `multiples` of an elementwise result."""
+    if len(values) == 2 and op in ("add", "sub", "mul", "mod"):
+        return combine_multiples(op, values[0], values[1])
+    if op in ("cast", "hint", "broadcast", "where", "select", "neg"):
+        return frozenset(name for value in values for name in value.multiples)
+    return frozenset()
+
+
 def combine_strides(op: str, left: Value, right: Value, rank: int) -> tuple[Stride, ...]:
     """The strides of `left op right`, dimension by dimension."""
     ours, theirs = padded_strides(left, rank), padded_strides(right, rank)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.analysis.expressions import AUGMENTED, BINARY
+from tritonport.analysis.operators import AUGMENTED, BINARY
 from tritonport.analysis.values import Value
 from tritonport.convert.syntax import assignment, element, operand
 from tritonport.convert.variables import VariableWriter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.analysis.calls import language_entry
+from tritonport.analysis.globals import language_entry
 from tritonport.analysis.signatures import signature
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.syntax import separated

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from tritonport.analysis.calls import language_entry, libdevice_name
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.globals import language_entry, libdevice_name
 from tritonport.convert.file_analysis import FileAnalysis
 from tritonport.convert.helper_versions import HelperVersion
 from tritonport.convert.snippets import available, of_one_target, render

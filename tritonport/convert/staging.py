@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from tritonport.analysis.dots import DEFAULT
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.values import Value
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import Permuted, Term, normal

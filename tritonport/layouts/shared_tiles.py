@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from tritonport.analysis.dots import DEFAULT
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.values import Operand, Value
 from tritonport.layouts.terms import Permuted
 

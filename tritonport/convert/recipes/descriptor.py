@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.analysis.descriptors import PARAMETERS
-from tritonport.analysis.dots import DEFAULT
+from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter

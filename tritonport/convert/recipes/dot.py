@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.analysis.dots import DEFAULT
+from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter

@@ -5,16 +5,12 @@ Sources: `triton/language/semantic.py` (`dot`) for defaults and accumulator type
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tritonport.analysis import strides
-from tritonport.analysis.operations import Call, operation, tensor
+from tritonport.analysis.evaluator import Evaluator
+from tritonport.analysis.operations.registry import Call, operation, tensor
 from tritonport.analysis.shapes import padding
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
 from tritonport.layouts.terms import Dot, Root
-
-if TYPE_CHECKING:
-    from tritonport.analysis.expressions import Expressions
 
 DEFAULT = "F32_PRECISION"
 """Names the module-level constant that holds TRITON_F32_DEFAULT in the output."""
@@ -45,7 +41,7 @@ def precision_of(call: Call) -> str:
 
 
 @operation("dot")
-def dot(interpreter: Expressions, call: Call) -> Value:
+def dot(interpreter: Evaluator, call: Call) -> Value:
     left, right = call.arguments["input"], call.arguments["other"]
     if not left[1].is_tensor or not right[1].is_tensor or left[1].rank != right[1].rank or left[1].rank not in (2, 3):
         raise Refusal("TP203", "tl.dot of something else than two tiles", call.node)

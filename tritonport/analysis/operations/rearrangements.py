@@ -6,25 +6,20 @@ operand to that of their result. Sources: `triton/language/core.py` and `standar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import libcst as cst
 
 from tritonport.analysis import dims, strides
 from tritonport.analysis.dims import Dim
-from tritonport.analysis.operations import Argument, Call, operation, sizes, tensor
+from tritonport.analysis.evaluator import Evaluator
+from tritonport.analysis.operations.registry import Argument, Call, operation, sizes, tensor
 from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
 from tritonport.layouts.terms import Joined, Permuted, Reshaped, Step, inverse_order
 
-if TYPE_CHECKING:
-    from tritonport.analysis.expressions import Expressions
-
-
 # -- permutations
 
 
-def permuted(interpreter: Expressions, node: cst.CSTNode, argument: Argument, order: tuple[int, ...]) -> Value:
+def permuted(interpreter: Evaluator, node: cst.CSTNode, argument: Argument, order: tuple[int, ...]) -> Value:
     """Dimension i of the result is dimension `order[i]` of the operand."""
     value = argument[1]
     if sorted(order) != list(range(value.rank)):
@@ -44,7 +39,7 @@ def permuted(interpreter: Expressions, node: cst.CSTNode, argument: Argument, or
     )
 
 
-def transposed(interpreter: Expressions, node: cst.Attribute, value: Value) -> Value:
+def transposed(interpreter: Evaluator, node: cst.Attribute, value: Value) -> Value:
     """`x.T`."""
     if value.rank != 2:
         raise Refusal("TP203", f".T of a tensor with {value.rank} dimensions", node)
@@ -66,7 +61,7 @@ def order_of(call: Call, rank: int) -> tuple[int, ...]:
 
 
 @operation("trans", "permute")
-def permutation(interpreter: Expressions, call: Call) -> Value:
+def permutation(interpreter: Evaluator, call: Call) -> Value:
     argument = call.required("input")
     if not argument[1].is_tensor:
         raise Refusal("TP203", f"{call.entry.name} of a scalar", call.node)
@@ -91,7 +86,7 @@ def new_axes(source: tuple[Dim, ...], shape: tuple[Dim, ...]) -> list[bool] | No
     return pattern if not left and len(shape) > len(source) else None
 
 
-def reshaped(interpreter: Expressions, node: cst.CSTNode, argument: Argument, shape: tuple[Dim, ...]) -> Value:
+def reshaped(interpreter: Evaluator, node: cst.CSTNode, argument: Argument, shape: tuple[Dim, ...]) -> Value:
     value = argument[1]
     pattern = new_axes(value.shape, shape)
     if pattern is not None:
@@ -111,7 +106,7 @@ def reshaped(interpreter: Expressions, node: cst.CSTNode, argument: Argument, sh
 
 
 @operation("reshape", "view")
-def reshape(interpreter: Expressions, call: Call) -> Value:
+def reshape(interpreter: Evaluator, call: Call) -> Value:
     argument = call.required("input")
     given = [value for _, value in call.rest]
     if len(given) == 1 and given[0].kind is Kind.TUPLE:
@@ -137,7 +132,7 @@ def grouped(size: Dim) -> str:
 
 
 @operation("ravel")
-def ravel(interpreter: Expressions, call: Call) -> Value:
+def ravel(interpreter: Evaluator, call: Call) -> Value:
     argument = call.required("x")
     if not argument[1].is_tensor:
         raise Refusal("TP203", "tl.ravel of a scalar", call.node)
@@ -145,7 +140,7 @@ def ravel(interpreter: Expressions, call: Call) -> Value:
 
 
 @operation("squeeze", "unsqueeze")
-def squeeze(interpreter: Expressions, call: Call) -> Value:
+def squeeze(interpreter: Evaluator, call: Call) -> Value:
     argument = call.required("x")
     if not argument[1].is_tensor:
         raise Refusal("TP203", f"{call.entry.name} of a scalar", call.node)
@@ -167,7 +162,7 @@ def squeeze(interpreter: Expressions, call: Call) -> Value:
 
 
 def _pair(
-    interpreter: Expressions, call: Call, names: tuple[str, str], steps: tuple[Step, ...], shape: tuple[Dim, ...]
+    interpreter: Evaluator, call: Call, names: tuple[str, str], steps: tuple[Step, ...], shape: tuple[Dim, ...]
 ) -> Value:
     """`shape` is that of both operands; `steps` lead from their layout to the result's."""
     operands = [call.required(name) for name in names]
@@ -207,7 +202,7 @@ def twice(size: Dim) -> Dim:
 
 
 @operation("join", "interleave")
-def join(interpreter: Expressions, call: Call) -> Value:
+def join(interpreter: Evaluator, call: Call) -> Value:
     shape = _common(call, ("a", "b"))
     if call.entry.short == "join":
         return _pair(interpreter, call, ("a", "b"), (), shape)
@@ -216,7 +211,7 @@ def join(interpreter: Expressions, call: Call) -> Value:
 
 
 @operation("cat")
-def cat(interpreter: Expressions, call: Call) -> Value:
+def cat(interpreter: Evaluator, call: Call) -> Value:
     """One after the other. With can_reorder=True any order would do."""
     shape = _common(call, ("input", "other"))
     axis = call.integer("dim", 0)
@@ -230,7 +225,7 @@ def cat(interpreter: Expressions, call: Call) -> Value:
 
 
 @operation("split")
-def split(interpreter: Expressions, call: Call) -> Value:
+def split(interpreter: Evaluator, call: Call) -> Value:
     argument = call.required("a")
     value = argument[1]
     if not value.is_tensor:

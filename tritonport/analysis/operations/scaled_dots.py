@@ -5,17 +5,13 @@ Sources: `triton/language/semantic.py` (`dot_scaled`); `DecomposeScaledBlocked.c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tritonport.analysis import dims, strides
 from tritonport.analysis.dims import Dim
-from tritonport.analysis.operations import Call, operation, tensor
+from tritonport.analysis.evaluator import Evaluator
+from tritonport.analysis.operations.registry import Call, operation, tensor
 from tritonport.analysis.shapes import padding
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
 from tritonport.layouts.terms import Dot, Root
-
-if TYPE_CHECKING:
-    from tritonport.analysis.expressions import Expressions
 
 GROUP = dims.number(32)
 """What a dot sums over at least, where its operands have scales: enough for any tensor core."""
@@ -48,7 +44,7 @@ def _twice(size: Dim) -> Dim:
 
 
 @operation("dot_scaled")
-def dot_scaled(interpreter: Expressions, call: Call) -> Value:
+def dot_scaled(interpreter: Evaluator, call: Call) -> Value:
     left, right = call.required("lhs"), call.required("rhs")
     if not left[1].is_tensor or not right[1].is_tensor or left[1].rank != 2 or right[1].rank != 2:
         raise Refusal("TP203", "tl.dot_scaled of something else than two tiles of two dimensions", call.node)
