@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.follow import FollowedFile
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.module import ModuleWriter
-from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.rewrite import rewrite
 from tritonport.convert.torch_strings import with_kernel_source
 from tritonport.layouts.recover.claims import KernelClaims, RecoveredLayouts

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.convert.assignments import AssignmentWriter
-from tritonport.convert.syntax import join_arguments
+from tritonport.convert.syntax import join_arguments, keyword
 from tritonport.convert.wants import Want, known, tensor_layouts
 
 
@@ -42,8 +42,7 @@ def helper_call(writer: AssignmentWriter, node: cst.Call, want: Want | None) -> 
         for name, layout in written.slots_for(callees)
         if known(layout) is not None
     ]
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    added = [cst.Arg(value, keyword=cst.Name(name), equal=equal) for name, value in extra]
+    added = [keyword(name, value) for name, value in extra]
     function = writer.module.helper_function(node, callee, written)
     call = node.with_changes(func=function, args=join_arguments(arguments, added))
     result = writer.first(node)

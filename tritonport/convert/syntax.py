@@ -19,6 +19,12 @@ def separated(arguments: Sequence[cst.Arg]) -> list[cst.Arg]:
     ]
 
 
+def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """`name=value`."""
+    tight = cst.SimpleWhitespace("")
+    return cst.Arg(value, keyword=cst.Name(name), equal=cst.AssignEqual(tight, tight))
+
+
 def join_arguments(arguments: Sequence[cst.Arg], extra: Sequence[cst.Arg]) -> list[cst.Arg]:
     """`extra` after the author's arguments, in the author's own line breaking."""
     if not extra:

@@ -132,12 +132,13 @@ def assigned_names(node: cst.CSTNode) -> Iterator[str]:
     for child in walk(node):
         if type(child) in (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For) and child is not node:
             assert isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For))
-            yield from _target_names(child.target)
+            yield from target_names(child.target)
 
 
-def _target_names(target: cst.CSTNode) -> Iterator[str]:
+def target_names(target: cst.CSTNode) -> Iterator[str]:
+    """The names that an assignment to a target binds."""
     if isinstance(target, cst.Name):
         yield target.value
     elif isinstance(target, (cst.Tuple, cst.List)):
         for element in target.elements:
-            yield from _target_names(element.value)
+            yield from target_names(element.value)

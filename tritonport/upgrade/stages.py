@@ -12,8 +12,8 @@ from tritonport.analysis.access import Access, accesses_of
 from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.convert.alignment import asked_of
+from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.long_lines import break_long_lines
-from tritonport.convert.recipes.block_pointer import without_block_pointers
 from tritonport.convert.snippets import available
 from tritonport.report import Diagnostic
 from tritonport.source.module import Kernel, SourceModule

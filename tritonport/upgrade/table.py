@@ -9,7 +9,7 @@ from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.access.forms import show
 from tritonport.analysis.dims import Dim
 from tritonport.convert import ConvertOptions
-from tritonport.convert.recipes.block_pointer import without_block_pointers
+from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.report import Diagnostic
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project

@@ -37,8 +37,3 @@ def number(writer: ExpressionWriter, node: cst.BaseExpression | None, default: i
 
 def plain(value: cst.BaseExpression) -> cst.Arg:
     return cst.Arg(value)
-
-
-def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
-    tight = cst.SimpleWhitespace("")
-    return cst.Arg(value, keyword=cst.Name(name), equal=cst.AssignEqual(tight, tight))

@@ -10,7 +10,8 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import keyword, plain
+from tritonport.convert.recipes.arguments import plain
+from tritonport.convert.syntax import keyword
 from tritonport.convert.wants import Want
 
 

@@ -18,9 +18,9 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import keyword, plain
+from tritonport.convert.recipes.arguments import plain
 from tritonport.convert.recipes.creation import layout_argument
-from tritonport.convert.syntax import separated, transposed
+from tritonport.convert.syntax import keyword, separated, transposed
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 

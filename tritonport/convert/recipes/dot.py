@@ -11,9 +11,10 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import keyword, plain, receiver_of
+from tritonport.convert.recipes.arguments import plain, receiver_of
 from tritonport.convert.recipes.descriptor import shared_operand
 from tritonport.convert.snippets import family
+from tritonport.convert.syntax import keyword
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import same
 

@@ -10,8 +10,8 @@ from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import flag, keyword, number, plain, receiver_of
-from tritonport.convert.syntax import separated
+from tritonport.convert.recipes.arguments import flag, number, plain, receiver_of
+from tritonport.convert.syntax import keyword, separated
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 

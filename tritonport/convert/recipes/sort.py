@@ -15,8 +15,9 @@ from tritonport.analysis.values import Kind, Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.helper_versions import Inconsistent
 from tritonport.convert.recipes import recipe
-from tritonport.convert.recipes.arguments import keyword, receiver_of
+from tritonport.convert.recipes.arguments import receiver_of
 from tritonport.convert.recipes.creation import layout_argument
+from tritonport.convert.syntax import keyword
 from tritonport.convert.wants import Want
 from tritonport.rules_data import version_key
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tritonport.analysis.block_pointers import Definition, Part, Place, Reader, Use
+from tritonport.analysis.block_pointers.definitions import Definition, Part, Place, Use
+from tritonport.analysis.block_pointers.reader import Reader
 from tritonport.analysis.values import Refusal
 from tritonport.source.walk import walk
 
