@@ -6,7 +6,8 @@ import libcst as cst
 import pytest
 
 from tritonport.report import InputError
-from tritonport.source.module import SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 
 HEAD = "import triton\nimport triton.language as tl\n"

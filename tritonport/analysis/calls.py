@@ -15,7 +15,8 @@ from tritonport.analysis.shapes import broadcast, padding
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Kind, Operand, Refusal, Value, scalar
 from tritonport.rules_data import ApiEntry, find_api
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 
 
 class Calls(Evaluator):

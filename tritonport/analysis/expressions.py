@@ -12,7 +12,7 @@ from tritonport.analysis.operators import AUGMENTED, BINARY, compared, fold, ide
 from tritonport.analysis.shapes import combine_multiples
 from tritonport.analysis.values import Kind, Refusal, Value, constant, dtype, none, scalar
 from tritonport.analysis.written_out import chosen_element, chosen_size
-from tritonport.source.module import dotted
+from tritonport.source.syntax import dotted
 
 _BUILTIN_CONSTANTS = {"True": True, "False": False, "None": None}
 _BUILTIN_FUNCTIONS = frozenset(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis.values import Value
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 
 @dataclass(eq=False)

@@ -15,7 +15,8 @@ from tritonport.analysis.loops import MAX_ROUNDS, Loops
 from tritonport.analysis.merging import merge_values
 from tritonport.analysis.values import Kind, Operand, Refusal, Value, constant, none, scalar
 from tritonport.source.embedded import launch_facts
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 
 MAX_CALL_DEPTH = 16
 

@@ -14,7 +14,7 @@ from tritonport.analysis.merging import merge_values
 from tritonport.analysis.operators import truth_of
 from tritonport.analysis.values import MISSING, Kind, Refusal, Value, none, scalar
 from tritonport.analysis.written_out import chosen_element, chosen_size
-from tritonport.source.module import dotted
+from tritonport.source.syntax import dotted
 
 
 class Statements(Expressions):

@@ -7,7 +7,9 @@ from functools import cached_property
 import libcst as cst
 
 from tritonport.convert.alignment import asked_of
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 
 

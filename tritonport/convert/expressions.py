@@ -21,8 +21,9 @@ from tritonport.convert.syntax import join_arguments, pad, receiver, transposed
 from tritonport.convert.wants import Want, operand_want, result_of, same_want, tensor_layouts
 from tritonport.layouts.terms import Permute, Term, normal
 from tritonport.rules_data import load_api
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.kernel import Kernel
 from tritonport.source.questions import question
+from tritonport.source.syntax import dotted
 
 Recipe = Callable[["ExpressionWriter", cst.Call, Sequence[Value | None], Want | None], cst.BaseExpression | None]
 """How a call of one operation is written, for its values per frame and the layouts it works in; None for a call that

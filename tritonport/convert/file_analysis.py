@@ -17,7 +17,8 @@ from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.stores import split_types, split_unaligned
 from tritonport.layouts.terms import Root, Term, root_of
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tritonport.convert.names import Names, name_layouts, name_made, stem
 from tritonport.convert.wants import Want
 from tritonport.layouts.solver import frames_of
 from tritonport.layouts.terms import Root, Slice, Term, normal
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 
 class KernelLayouts:

@@ -27,7 +27,7 @@ from tritonport.convert.recipes.dot import added_dot
 from tritonport.convert.statements import StatementWriter
 from tritonport.convert.wants import Want
 from tritonport.layouts.terms import Root, Term
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 MAX_PASSES = 24
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.convert.wants import Want
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 
 class Inconsistent(Exception):

@@ -12,7 +12,8 @@ import libcst as cst
 
 from tritonport.convert.module import ModuleWriter
 from tritonport.report import Diagnostic
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 
 _TRITON = "triton.tools.tensor_descriptor"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tritonport.source.module import dotted
+from tritonport.source.syntax import dotted
 
 
 def is_standard(statement: cst.BaseStatement) -> bool:

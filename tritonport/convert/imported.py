@@ -19,8 +19,10 @@ from tritonport.convert.helper_versions import Inconsistent, grouped_calls
 from tritonport.convert.output import OutputFile
 from tritonport.report import Diagnostic
 from tritonport.rules_data import find_api
+from tritonport.source.kernel import Kernel
 from tritonport.source.meaning import Meaning
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import children, walk
 
 # What the analysis calls by names that are not rows of the table: casts by dtype, device functions.

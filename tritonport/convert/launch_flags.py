@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import libcst as cst
 
 from tritonport.convert.parameters import has_default, with_commas
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 
 
 def with_flags(

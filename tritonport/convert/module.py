@@ -17,7 +17,9 @@ from tritonport.convert.output import OutputFile
 from tritonport.convert.recipes import load_recipes
 from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.report import Diagnostic
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 
 
 class ModuleWriter(OutputFile):

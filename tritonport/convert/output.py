@@ -21,8 +21,10 @@ from tritonport.convert.syntax import separated
 from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS, load_api, version_key
-from tritonport.source.module import Kernel, SourceModule, dotted, from_dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.project import same_project
+from tritonport.source.syntax import dotted, from_dotted
 from tritonport.source.walk import assigned_names
 
 

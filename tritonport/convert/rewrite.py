@@ -20,7 +20,8 @@ from tritonport.convert.snippets import (
     with_builtins,
     with_dependencies,
 )
-from tritonport.source.module import Kernel, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import children, walk
 
 

@@ -18,7 +18,7 @@ from tritonport.convert.staging import has_dot, tiles_to_stage
 from tritonport.convert.syntax import ignored_at, one_per_line, without_notes
 from tritonport.report import Diagnostic
 from tritonport.report.comments import is_ignored, render_note
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 
 class StatementWriter(AssignmentWriter):

@@ -22,7 +22,7 @@ from tritonport.convert.syntax import assignment, transposed
 from tritonport.convert.wants import Want, key, same_want
 from tritonport.convert.webs import Web
 from tritonport.layouts.terms import root_of
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import libcst as cst
 
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 
 @dataclass(frozen=True)

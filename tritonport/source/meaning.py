@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 if TYPE_CHECKING:
-    from tritonport.source.module import Kernel, SourceModule
+    from tritonport.source.kernel import Kernel
+    from tritonport.source.module import SourceModule
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,96 +8,22 @@ name bound in both arms of a `try` or an `if` keeps all its meanings; they are s
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import libcst as cst
 
 from tritonport.report import Diagnostic, InputError
+from tritonport.source.bindings import bindings_of
+from tritonport.source.kernel import Kernel, Parameter
 from tritonport.source.meaning import Meaning, distinct
+from tritonport.source.positions import Positions, Span
 from tritonport.source.project import Project, module_name
-from tritonport.source.walk import children, replaced, walk
-
-
-@dataclass(frozen=True, eq=False)
-class Parameter:
-    name: str
-    constexpr: bool
-    annotation: cst.BaseExpression | None
-    default: cst.BaseExpression | None
-    star: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """One jit function. `language` is "triton" or "gluon"; `scope` names the functions and classes it stands in."""
-
-    name: str
-    node: cst.FunctionDef
-    language: str
-    parameters: tuple[Parameter, ...]
-    scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
-    decorator: cst.Decorator | None
-    module: SourceModule = field(repr=False)
-
-    @property
-    def in_class(self) -> bool:
-        return bool(self.scope) and isinstance(self.scope[-1], cst.ClassDef)
-
-    @property
-    def qualified(self) -> str:
-        return ".".join([*(outer.name.value for outer in self.scope), self.name])
-
-    @property
-    def enclosing_functions(self) -> tuple[cst.FunctionDef, ...]:
-        return tuple(outer for outer in self.scope if isinstance(outer, cst.FunctionDef))
-
-
-@dataclass
-class Bindings:
-    """What the names of one scope mean: imported objects by qualified name, kernels, and assigned expressions.
-
-    Attributes:
-        definitions: every jit function a name can be, where an `if` or a `try` chooses.
-        assignments: every expression a name is assigned; `assigned` holds the last.
-        stars: modules of `from module import *`.
-    """
-
-    imported: dict[str, list[str]] = field(default_factory=dict)
-    kernels: dict[str, Kernel] = field(default_factory=dict)
-    assigned: dict[str, cst.BaseExpression] = field(default_factory=dict)
-    functions: set[str] = field(default_factory=set)
-    definitions: dict[str, list[Kernel]] = field(default_factory=dict)
-    assignments: dict[str, list[cst.BaseExpression]] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-
-
-Span = tuple[int, int, int, int]
-"""Line and column of the first character, line and column behind the last, all from 1."""
+from tritonport.source.syntax import arms, dotted, only_returned, statements_of, suites
+from tritonport.source.walk import replaced, walk
 
 JIT = {"triton.jit": "triton", "triton.runtime.jit.jit": "triton", "triton.experimental.gluon.jit": "gluon"}
-
-
-def dotted(node: cst.BaseExpression) -> str | None:
-    """`a.b.c` as text; None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return None
-    return ".".join([node.value, *reversed(parts)])
-
-
-def from_dotted(path: str) -> cst.Name | cst.Attribute:
-    """The expression that a dotted name is: `dotted` the other way round."""
-    first, *rest = path.split(".")
-    node: cst.Name | cst.Attribute = cst.Name(first)
-    for name in rest:
-        node = cst.Attribute(node, cst.Name(name))
-    return node
 
 
 def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnostic:
@@ -109,15 +35,6 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnos
     except ValueError:
         pass
     return Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
-
-
-def _functions_of(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function of a file by Python's own parser. They stand in statements alone: expressions are passed over."""
-    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for child in getattr(tree, name, ()):
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield child
-            yield from _functions_of(child)
 
 
 @lru_cache(maxsize=4)
@@ -141,14 +58,8 @@ class SourceModule:
             self.tree = tree if tree is not None else _parsed(text)
         except cst.ParserSyntaxError as error:
             raise InputError(_syntax_error(text, path, error)) from error
-        self.bindings = Bindings()
-        self._kernel_spans: dict[Kernel, dict[cst.CSTNode, Span]] = {}
-        self._collect_imports(self.tree)
-        self.bindings.functions = {
-            statement.name.value
-            for statement in self.tree.body
-            if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
-        }
+        self.bindings = bindings_of(self.tree)
+        self._positions = Positions(text, self.tree)
         self.kernels: list[Kernel] = list(self._find_kernels(self.tree.body, ()))
         for kernel in self.kernels:
             if not kernel.in_class:
@@ -221,95 +132,17 @@ class SourceModule:
         return span[:2] if span is not None else (1, 1)
 
     def span(self, node: cst.CSTNode) -> Span | None:
-        """Where a node of some kernel begins and ends in the author's text; None for anything else.
-
-        Only the kernel around the node is measured: positions of a whole file take longer than its conversion.
-        """
+        """Where a node of some kernel begins and ends in the author's text; None for anything else."""
         if self.written is not None:
             return self.written.span(self.origins.get(node, node))
-        for kernel in self.kernels:
-            spans = self._kernel_spans.get(kernel)
-            if spans is None:
-                if not any(item is node for item in walk(kernel.node)):
-                    continue
-                spans = self._kernel_spans[kernel] = self._measure(kernel)
-            if node in spans:
-                return spans[node]
-        return None
-
-    def _measure(self, kernel: Kernel) -> dict[cst.CSTNode, Span]:
-        from libcst.metadata import MetadataWrapper, PositionProvider
-
-        alone = self.tree.with_changes(header=[], footer=[], body=[kernel.node])
-        ranges = MetadataWrapper(alone, unsafe_skip_copy=True).resolve(PositionProvider)
-        line, indent = self._functions.get(kernel.node, (1, 0))
-        shift = line - ranges[kernel.node.name].start.line
-        return {
-            node: (
-                where.start.line + shift,
-                where.start.column + indent + 1,
-                where.end.line + shift,
-                where.end.column + indent + 1,
-            )
-            for node, where in ranges.items()
-            if isinstance(node, cst.CSTNode)
-        }
-
-    @cached_property
-    def _functions(self) -> dict[cst.CSTNode, tuple[int, int]]:
-        """Line (from 1) and indentation of every function, from Python's own parser."""
-        ours = [node for node in self.nodes if type(node) is cst.FunctionDef]
-        try:
-            tree = ast.parse(self.text)
-        except (SyntaxError, ValueError):
-            return {}
-        theirs = sorted((node.lineno, node.col_offset) for node in _functions_of(tree))
-        return dict(zip(ours, theirs, strict=True)) if len(ours) == len(theirs) else {}
+        return self._positions.span(node, self.kernels)
 
     def line_of(self, kernel: Kernel) -> int:
         """The line of a kernel's `def`."""
-        if self.written is not None:
-            return self.written._functions.get(self.as_written(kernel.node), (1, 0))[0]
-        return self._functions.get(kernel.node, (1, 0))[0]
+        positions = self.written._positions if self.written is not None else self._positions
+        return positions.line_of(self.as_written(kernel.node) if self.written is not None else kernel.node)
 
     # -- names
-
-    def _collect_imports(self, tree: cst.CSTNode) -> None:
-        for statement in _statements(tree, into_functions=False):
-            if isinstance(statement, cst.Import):
-                for alias in statement.names:
-                    full = dotted(alias.name) or ""
-                    if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                        self._bind(alias.asname.name.value, full)
-                    else:
-                        self._bind(full.split(".")[0], full.split(".")[0])
-            elif isinstance(statement, cst.ImportFrom):
-                base = "." * len(statement.relative) + (dotted(statement.module) or "" if statement.module else "")
-                if isinstance(statement.names, cst.ImportStar):
-                    self.bindings.stars.append(base)
-                    continue
-                joint = "" if base.endswith(".") else "."
-                for alias in statement.names:
-                    name = alias.name.value if isinstance(alias.name, cst.Name) else dotted(alias.name) or ""
-                    local = name
-                    if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                        local = alias.asname.name.value
-                    self._bind(local, f"{base}{joint}{name}")
-            elif isinstance(statement, (cst.Assign, cst.AnnAssign)) and statement.value is not None:
-                targets = (
-                    [target.target for target in statement.targets]
-                    if isinstance(statement, cst.Assign)
-                    else [statement.target]
-                )
-                for target in targets:
-                    if isinstance(target, cst.Name):
-                        self.bindings.assigned[target.value] = statement.value
-                        self.bindings.assignments.setdefault(target.value, []).append(statement.value)
-
-    def _bind(self, name: str, qualified: str) -> None:
-        meanings = self.bindings.imported.setdefault(name, [])
-        if qualified not in meanings:
-            meanings.append(qualified)
 
     def qualified_names(self, node: cst.BaseExpression) -> list[str]:
         """Every qualified name an expression can mean at module scope: `tl.load` is `triton.language.load`."""
@@ -320,8 +153,7 @@ class SourceModule:
 
     def binds(self, name: str) -> bool:
         """Whether the file gives a name a meaning of its own, at module scope."""
-        bound = self.bindings
-        return any(name in names for names in (bound.imported, bound.kernels, bound.assigned, bound.functions))
+        return self.bindings.binds(name)
 
     def lookup(self, path: str) -> list[Meaning]:
         """Everything a name or a dotted path can mean at module scope; empty where the file does not say."""
@@ -343,7 +175,7 @@ class SourceModule:
             found.append(self._of_kernel(bound.kernels[head]))
         for qualified in bound.imported.get(head, ()):
             found += self.project.resolve(qualified + suffix, self)
-        for expression in _arms(self._chosen(value) for value in bound.assignments.get(head, ())):
+        for expression in arms(self._chosen(value) for value in bound.assignments.get(head, ())):
             inner = dotted(expression)
             if inner is not None and inner.partition(".")[0] != head:
                 found += self.lookup(inner + suffix)
@@ -385,40 +217,19 @@ class SourceModule:
 
     def _from_star(self, star: str, head: str, suffix: str) -> list[Meaning]:
         for meaning in self.project.resolve(star, self):
-            if meaning.kind == "module" and meaning.module is not None and meaning.module.exports(head):
+            if meaning.kind == "module" and meaning.module is not None and meaning.module.bindings.exports(head):
                 return meaning.module.lookup(head + suffix)
             if meaning.qualified.startswith("triton.language"):
                 return [Meaning("external", f"{meaning.qualified}.{head}{suffix}")]
         return []
 
-    def exports(self, name: str) -> bool:
-        """Whether `from module import *` brings a name."""
-        listed = self.bindings.assigned.get("__all__")
-        if isinstance(listed, (cst.List, cst.Tuple)):
-            values = [element.value for element in listed.elements]
-            return any(isinstance(value, cst.SimpleString) and value.evaluated_value == name for value in values)
-        return not name.startswith("_")
-
     def _absolute(self, name: str) -> str:
         return f"{self.name}.{name}" if self.name else name
-
-    def _own_names(self, node: cst.BaseExpression, depth: int = 0) -> list[str]:
-        """Qualified names as this file alone spells them, without reading another."""
-        path = dotted(node)
-        if path is None or depth > 8:
-            return []
-        head, _, rest = path.partition(".")
-        suffix = f".{rest}" if rest else ""
-        if head in self.bindings.imported:
-            return [meaning + suffix for meaning in self.bindings.imported[head]]
-        if head in self.bindings.assigned:
-            return [name + suffix for name in self._own_names(self.bindings.assigned[head], depth + 1)]
-        return []
 
     def local_binding(self, function: cst.FunctionDef, name: str) -> cst.BaseExpression | str | None:
         """What a name is inside a function: an assigned expression, "parameter", or None where it is not bound
         there."""
-        for statement in _statements(function.body, into_functions=False):
+        for statement in statements_of(function.body):
             if isinstance(statement, cst.Assign):
                 for target in statement.targets:
                     if isinstance(target.target, cst.Name) and target.target.value == name:
@@ -458,14 +269,14 @@ class SourceModule:
             elif isinstance(statement, cst.ClassDef):
                 yield from self._find_kernels(statement.body, (*scope, statement))
             elif isinstance(statement, (cst.If, cst.Else, cst.Try, cst.With, cst.For, cst.While, cst.TryStar)):
-                for inner in _suites(statement):
+                for inner in suites(statement):
                     yield from self._find_kernels(inner, scope)
 
     def jit_language(self, expression: cst.BaseExpression) -> str | None:
         """ "triton" or "gluon" for `triton.jit`, `gluon.jit` and their calls with options."""
         while isinstance(expression, cst.Call):
             expression = expression.func
-        names = self._own_names(expression)
+        names = self.bindings.own_names(expression)
         if not any(name in JIT for name in names) and any(name.endswith("jit") for name in names):
             # `from .compat import triton`, then `@triton.jit`.
             names = self.qualified_names(expression)
@@ -519,7 +330,7 @@ class SourceModule:
             return False
         if isinstance(annotation, cst.SimpleString):
             return str(annotation.evaluated_value).split(".")[-1] == "constexpr"
-        names = self._own_names(annotation)
+        names = self.bindings.own_names(annotation)
         return any(name.endswith(".constexpr") for name in names) or (dotted(annotation) or "").endswith("constexpr")
 
     def _parameters(self, node: cst.FunctionDef) -> tuple[Parameter, ...]:
@@ -535,56 +346,3 @@ class SourceModule:
             annotation = param.annotation.annotation if param.annotation is not None else None
             found.append(Parameter(param.name.value, self.is_constexpr(annotation), annotation, param.default, star))
         return tuple(found)
-
-
-def only_returned(body: cst.IndentedBlock) -> cst.BaseExpression | None:
-    """The value of a body that is one `return`, below a docstring; None for any other."""
-    small = [one for line in body.body if isinstance(line, cst.SimpleStatementLine) for one in line.body]
-    if len(small) != len(body.body) or not small or not isinstance(small[-1], cst.Return):
-        return None
-    return small[-1].value if all(_is_text(one) for one in small[:-1]) else None
-
-
-def _is_text(small: cst.BaseSmallStatement) -> bool:
-    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
-
-
-def _arms(expressions: Iterable[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
-    """The expressions, and both arms of `a if test else b`."""
-    for expression in expressions:
-        if isinstance(expression, cst.IfExp):
-            yield from _arms((expression.body, expression.orelse))
-        else:
-            yield expression
-
-
-def _suites(statement: cst.BaseStatement | cst.Else) -> Iterator[cst.BaseSuite]:
-    for child in children(statement):
-        if isinstance(child, cst.BaseSuite):
-            yield child
-        elif isinstance(child, (cst.Else, cst.ExceptHandler, cst.Finally, cst.If, cst.ExceptStarHandler)):
-            yield from _suites(child)  # type: ignore[arg-type]
-
-
-def _statements(tree: cst.CSTNode, into_functions: bool) -> Iterator[cst.BaseSmallStatement]:
-    """The small statements of a scope, through `if`, `try` and `with`."""
-    for child in children(tree):
-        if isinstance(child, cst.SimpleStatementLine):
-            yield from child.body
-        elif isinstance(child, (cst.FunctionDef, cst.ClassDef)) and not into_functions:
-            continue
-        elif isinstance(
-            child,
-            (
-                cst.If,
-                cst.Else,
-                cst.Try,
-                cst.ExceptHandler,
-                cst.Finally,
-                cst.With,
-                cst.IndentedBlock,
-                cst.For,
-                cst.While,
-            ),
-        ):
-            yield from _statements(child, into_functions)

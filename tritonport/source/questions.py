@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, dotted, only_returned
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted, only_returned
 
 
 def is_promotion(kernel: Kernel) -> bool:

@@ -9,7 +9,8 @@ import libcst as cst
 
 from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
 from tritonport.rules_data import TRITON_VERSIONS, version_key
-from tritonport.source.module import SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 
 Statements = list[cst.SimpleStatementLine | cst.BaseCompoundStatement]

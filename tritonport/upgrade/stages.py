@@ -16,7 +16,8 @@ from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.snippets import available
 from tritonport.report import Diagnostic
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade import multibuffer

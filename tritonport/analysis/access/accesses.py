@@ -12,7 +12,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access.forms import ALWAYS, ZERO, Axis, Condition, Form, Mask, Opaque, plus, show, times
 from tritonport.analysis.access.loops import Loop, iteration_of
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +119,4 @@ def _dimension(form: Form, rank: int) -> int | None:
     return held[0] + rank - form.rank if len(held) == 1 else None
 
 
-def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) -> list[Access]:
-    """Every load, store and atomic of one kernel's own body.
-
-    loose: forms may have coordinates that are not affine (`Axis.parts`): what divides an address, not where it points.
-    """
-    from tritonport.analysis.access.reader import Reader
-
-    return Reader(module, kernel, loose).read()
-
-
-__all__ = ["Access", "accesses_of", "difference"]
+__all__ = ["Access", "difference"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +14,9 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque, Several, Value
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
 
 Environment = dict[str, Value]
@@ -25,7 +28,7 @@ _OPERATORS = {cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-class ExpressionReader:
+class ExpressionReader(ABC):
     """Evaluates the expressions of one kernel in an environment of affine forms.
 
     loose: an operation on coordinates that gives no affine form gives what is known of its values, `Axis.parts`.
@@ -47,6 +50,7 @@ class ExpressionReader:
             node = node.with_changes(lpar=[], rpar=[])
         return self.module.tree.code_for_node(node).strip()
 
+    @abstractmethod
     def memory(self, node: cst.Call, kind: str) -> None:
         """Called for each access; a reader of accesses records it."""
 
@@ -253,12 +257,13 @@ class ExpressionReader:
         return self._other(node, arguments)
 
     def _followed(self, node: cst.Call, path: str) -> Value | None:
-        """The form of what a jit function returns that only adds and multiplies; None for any other call."""
-        from tritonport.analysis.access.inlined import followed
-
         meanings = self.module.lookup(path)
         callee = meanings[0].kernel if len(meanings) == 1 else None
-        return followed(self, node, callee) if callee is not None else None
+        return self.followed(node, callee) if callee is not None else None
+
+    @abstractmethod
+    def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
+        """The form of what a jit function returns that only adds and multiplies; None for any other call."""
 
     def _is_language(self, function: cst.BaseExpression) -> bool:
         """Whether a function is one of `triton.language` or of Gluon's, and no method of a descriptor or a tile."""

@@ -15,7 +15,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.expressions import ExpressionReader
 from tritonport.analysis.access.forms import Form, Opaque, Several, Value
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 
 _ALLOWED = frozenset({"len", "static_range", "range", "static_assert", "to", "cdiv"})
@@ -81,6 +81,12 @@ class _Function(ExpressionReader):
                 if not isinstance(parameter.default, cst.Integer):
                     raise _NotFollowed
                 self.environment[parameter.name] = self.evaluate(parameter.default)
+
+    def memory(self, node: cst.Call, kind: str) -> None:
+        """What only adds and multiplies has no accesses."""
+
+    def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
+        return followed(self, node, callee, self.depth + 1)
 
     def result(self) -> Value:
         """What the function returns."""

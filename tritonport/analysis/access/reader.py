@@ -15,15 +15,25 @@ from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
 from tritonport.analysis.access.expressions import Environment, ExpressionReader
 from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
 
 
 def is_called(module: SourceModule, kernel: Kernel) -> bool:
     """Whether other kernels of the file call one, so that its arguments may be tiles."""
     return any(caller is not kernel for caller, _ in module.calls.get(kernel.name, ()))
+
+
+def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) -> list[Access]:
+    """Every load, store and atomic of one kernel's own body.
+
+    loose: forms may have coordinates that are not affine (`Axis.parts`): what divides an address, not where it points.
+    """
+    return Reader(module, kernel, loose).read()
 
 
 class Reader(ExpressionReader):
@@ -50,6 +60,9 @@ class Reader(ExpressionReader):
         """The accesses in source order."""
         self._block(self.kernel.node.body)
         return self.found
+
+    def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
+        return followed(self, node, callee)
 
     # -- statements
 

@@ -8,7 +8,8 @@ from collections.abc import Container, Sequence
 import libcst as cst
 
 from tritonport.analysis.values import Refusal
-from tritonport.source.module import SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 
 LOAD = ("pointer", "mask", "other", "boundary_check", "padding_option", "cache_modifier", "eviction_policy", "volatile")
 STORE = ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy")

@@ -8,7 +8,9 @@ from tritonport.analysis.block_pointers.arguments import LOAD, STORE, Arguments,
 from tritonport.analysis.block_pointers.definitions import MIXED, Definition, Part, Place, Use
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.values import Refusal
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import children
 
 _DESCRIPTOR_CALLS = ("make_tensor_descriptor", "load_tensor_descriptor", "store_tensor_descriptor")

@@ -9,7 +9,8 @@ import libcst as cst
 from tritonport.analysis.block_pointers.definitions import Definition, Place, joined
 from tritonport.analysis.block_pointers.expressions import ExpressionReader
 from tritonport.analysis.values import Refusal
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import children, target_names, walk
 
 

@@ -13,7 +13,8 @@ from tritonport.analysis.block_pointers.reader import Reader
 from tritonport.analysis.block_pointers.webs import Web, Webs
 from tritonport.convert.block_pointers.spelling import Spelling
 from tritonport.convert.syntax import keyword, separated
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import replaced, walk
 
 _PADDING = {"zero": "0", "nan": 'float("nan")'}

@@ -13,7 +13,8 @@ from tritonport.analysis.block_pointers.webs import Webs, parts_of
 from tritonport.analysis.values import Refusal
 from tritonport.convert.block_pointers.function import FunctionWriter
 from tritonport.convert.names import Names
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
 
 _COPY_ENGINE = 90

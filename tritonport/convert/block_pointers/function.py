@@ -12,7 +12,8 @@ from tritonport.analysis.block_pointers.webs import Web, Webs, grouped, parts_of
 from tritonport.analysis.values import Refusal
 from tritonport.convert.block_pointers.expressions import ExpressionWriter, Parameters
 from tritonport.convert.block_pointers.spelling import LINE
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, replaced, walk
 
 
@@ -297,9 +298,8 @@ class FunctionWriter(ExpressionWriter):
                 if dim not in web.at_make:
                     lines += self._once(self.spelling.vector(web, dim, web.reference(("offset", dim))), use.node)
             if len(use.checked) > 1:
-                lines += self._once(
-                    f"{self.spelling.mask_name(web, use)} = {self.spelling.mask(web, use, 4 * self.depth)}", use.node
-                )
+                mask = self.spelling.mask(web, use, 4 * self.depth)
+                lines += self._once(f"{self.spelling.mask_name(web, use)} = {mask}", use.node)
         return lines
 
     def _pointers(self, node: cst.CSTNode) -> list[cst.BaseStatement]:

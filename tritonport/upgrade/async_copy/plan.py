@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, Loop, accesses_of
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.dots import Operand, called, operand_of

@@ -14,7 +14,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Access, Axis, Form
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel, Parameter
+from tritonport.source.kernel import Kernel, Parameter
 from tritonport.upgrade.legality import unit_stride
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.convert.snippets import available, render
-from tritonport.source.module import SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code

@@ -15,7 +15,8 @@ from tritonport.convert.names import Names
 from tritonport.convert.snippets import available, family
 from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header

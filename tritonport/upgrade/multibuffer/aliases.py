@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, children, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.commits import awaited_calls, awaited_products

@@ -7,7 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.multibuffer.operations import arguments, bound, operation
 from tritonport.upgrade.slices import names_of

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.home import Home
 from tritonport.upgrade.multibuffer.places import Place
+from tritonport.upgrade.multibuffer.ring_loop import RingLoop
 from tritonport.upgrade.slices import names_of
-
-if TYPE_CHECKING:
-    from tritonport.source.module import Kernel
-    from tritonport.upgrade.multibuffer.plan import RingLoop
 
 
 @dataclass(frozen=True, eq=False)

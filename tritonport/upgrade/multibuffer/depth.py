@@ -12,7 +12,9 @@ from tritonport.convert.names import Names
 from tritonport.convert.parameters import has_default, with_commas
 from tritonport.convert.snippets import family
 from tritonport.rules_data import load_targets
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import argument_names, call_sites

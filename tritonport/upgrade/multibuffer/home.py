@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.operations import arguments, operation

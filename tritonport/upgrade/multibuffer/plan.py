@@ -9,7 +9,8 @@ import libcst as cst
 
 from tritonport.analysis.access import Loop
 from tritonport.analysis.access.loops import read_loop
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.liveness import live_at_end, live_behind
@@ -18,42 +19,12 @@ from tritonport.upgrade.multibuffer.copies import Copies, Step
 from tritonport.upgrade.multibuffer.counters import Counter, counter_of
 from tritonport.upgrade.multibuffer.home import Home, home_of
 from tritonport.upgrade.multibuffer.places import places_of
+from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
 from tritonport.upgrade.multibuffer.steps import step_sign
 from tritonport.upgrade.multibuffer.writes import conflict, function_with_effects, may_run_ahead, writes_anything
 from tritonport.upgrade.slices import NotSplit, Split, names_of, split
 
 STAYS = "TP303"
-
-
-@dataclass(frozen=True, eq=False)
-class Barrier:
-    """A barrier in one loop: what it announces, and when its tiles have been read.
-
-    Attributes:
-        copies: the expect and the loads, in source order.
-        last: the index of the last statement that reads one of its tiles, or waits for them.
-    """
-
-    name: str
-    copies: tuple[Step, ...]
-    wait: Step
-    last: int
-
-    @property
-    def loads(self) -> tuple[Step, ...]:
-        """The steps that copy a tile."""
-        return tuple(step for step in self.copies if step.tile)
-
-
-@dataclass(frozen=True, eq=False)
-class RingLoop:
-    """A loop whose tiles become rings."""
-
-    loop: Loop
-    body: tuple[cst.BaseStatement, ...]
-    barriers: tuple[Barrier, ...]
-    split: Split
-    upward: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,4 +318,4 @@ def _code(node: cst.CSTNode | None) -> str:
     return code(node)
 
 
-__all__ = ["STAYS", "Barrier", "Plan", "Refused", "Ring", "RingLoop", "plan_function"]
+__all__ = ["STAYS", "Plan", "Refused", "Ring", "plan_function"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tritonport.source.walk import assigned_names
-from tritonport.upgrade.multibuffer.plan import RingLoop
+from tritonport.upgrade.multibuffer.ring_loop import RingLoop
 from tritonport.upgrade.slices import read_names
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.long_lines import break_long_lines
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import replaced
 from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
 from tritonport.upgrade.multibuffer.callers import launched_through

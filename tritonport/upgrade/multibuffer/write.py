@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.source.module import SourceModule, dotted
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed, spliced
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.home import Allocation
 from tritonport.upgrade.multibuffer.operations import arguments
-from tritonport.upgrade.multibuffer.plan import Barrier, Ring, RingLoop
+from tritonport.upgrade.multibuffer.plan import Ring
+from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
 from tritonport.upgrade.multibuffer.schedule import made_anew, refill_places
 from tritonport.upgrade.multibuffer.steps import is_asserted
 from tritonport.upgrade.multibuffer.writes import may_run_ahead

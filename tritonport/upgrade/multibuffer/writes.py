@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import described, same_tensor

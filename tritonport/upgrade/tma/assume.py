@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, accesses_of
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of

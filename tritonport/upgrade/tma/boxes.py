@@ -15,7 +15,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
 from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, never_negative, quotient, term
 

@@ -16,7 +16,7 @@ import libcst as cst
 from tritonport.analysis.access import Access, Form, Mask
 from tritonport.analysis.access.forms import ALWAYS, plus
 from tritonport.analysis.dims import Dim
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, is_dot
 from tritonport.upgrade.liveness import live_at_end, live_behind

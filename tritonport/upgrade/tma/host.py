@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tritonport.analysis.access.forms import ALWAYS
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.upgrade.tma.boxes import Side
 from tritonport.upgrade.tma.plan import Tile
 from tritonport.upgrade.tma.terms import HostNames

@@ -13,7 +13,7 @@ import libcst as cst
 
 from tritonport.convert.names import Names
 from tritonport.convert.snippets import available
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.assume import touches_memory

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, feeds_dot, operand_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of

@@ -9,7 +9,8 @@ import libcst as cst
 from tritonport.convert import ConvertOptions
 from tritonport.convert.snippets import available
 from tritonport.rules_data import load_api
-from tritonport.source.module import Kernel, SourceModule
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, with_functions, with_header
 from tritonport.upgrade.tma.kernel import FileNames, with_descriptors

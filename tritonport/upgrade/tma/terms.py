@@ -10,7 +10,7 @@ from tritonport.analysis.access import Access, Loop
 from tritonport.analysis.access.forms import ZERO, plus, show, times
 from tritonport.analysis.access.loops import iteration_of
 from tritonport.analysis.dims import Dim, Monomial
-from tritonport.source.module import Kernel
+from tritonport.source.kernel import Kernel
 
 _ON_HOST = {"cdiv": "{triton}.cdiv", "minimum": "min", "maximum": "max", "min": "min", "max": "max"}
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *_ON_HOST})

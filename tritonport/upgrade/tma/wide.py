@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.source.module import Kernel, SourceModule, dotted
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.slices import names_of
 

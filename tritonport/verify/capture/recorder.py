@@ -43,7 +43,6 @@ class _Recorder:
 
     def record(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> None:
         """Before a launch: the arguments as they are then."""
-        from tritonport.verify.hook.startup import write_record
 
         file = os.path.realpath(function.fn.__code__.co_filename)
         kernel = function.fn.__qualname__
@@ -52,7 +51,7 @@ class _Recorder:
         except NotRecorded as reason:
             if (kernel, str(reason)) not in self._skipped:
                 self._skipped.add((kernel, str(reason)))
-                write_record(self._settings, "capture", {"file": file, "kernel": kernel, "skipped": str(reason)})
+                self._settings.record("capture", {"file": file, "kernel": kernel, "skipped": str(reason)})
             return
         key = _key(record)
         if key in self._seen:
@@ -63,7 +62,7 @@ class _Recorder:
         if kept:
             record["contents"] = f"contents-{os.getpid()}-{self._number}.pt"
             torch.save(kept, os.path.join(self._settings.folder, record["contents"]))
-        write_record(self._settings, "capture", {"file": file, "key": key, **record})
+        self._settings.record("capture", {"file": file, "key": key, **record})
 
     def _described(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[_Buffer]]:
         kernel = function.fn.__qualname__

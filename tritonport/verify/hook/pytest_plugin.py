@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tritonport.verify.hook import startup
-from tritonport.verify.hook.startup import launched, write_record
+from tritonport.verify.hook.startup import launched
 
 KIND = "tests"
 
 
 def _write(**record: Any) -> None:
     if startup.active is not None:
-        write_record(startup.active, KIND, record)
+        startup.active.record(KIND, record)
 
 
 def pytest_configure(config: Any) -> None:

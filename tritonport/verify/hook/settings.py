@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 VARIABLE = "TRITONPORT_HOOK"
 """The environment variable that names the file of the settings."""
@@ -50,6 +51,11 @@ class Settings:
     def records(self, kind: str) -> Path:
         """The file into which this process writes its records of a kind: one JSON value to a line."""
         return Path(self.folder, f"{kind}-{os.getpid()}.jsonl")
+
+    def record(self, kind: str, record: Mapping[str, Any]) -> None:
+        """Appends one record; a process that is killed leaves those before it."""
+        with self.records(kind).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(record) + "\n")
 
 
 def read_settings() -> Settings | None:

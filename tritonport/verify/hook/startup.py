@@ -6,7 +6,6 @@ import atexit
 import importlib
 import importlib.abc
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -167,12 +166,6 @@ def launched(since: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def write_record(settings: Settings, kind: str, record: Mapping[str, Any]) -> None:
-    """Appends one record; a process that is killed leaves those before it."""
-    with settings.records(kind).open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(record) + "\n")
-
-
 def _write_launches(settings: Settings) -> None:
     if launches:
-        write_record(settings, "launches", {"launches": launched()})
+        settings.record("launches", {"launches": launched()})
