@@ -33,8 +33,8 @@ from surveys.tables import markdown, print_summary, print_worklist, to_json
 from tritonport.convert import ConvertOptions
 from tritonport.report import Selection
 from tritonport.run.convert_file import ConvertTask, FileResult, convert_file
-from tritonport.run.paths import InputFile, find_inputs
 from tritonport.run.progress import ProgressLine
+from tritonport.source.paths import InputFile, find_inputs
 from tritonport.verify.compile.bars import compare
 from tritonport.verify.compile.resources import CompileFailure, Resources
 from tritonport.verify.compile.side import CompiledSpec, SideRequest

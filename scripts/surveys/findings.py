@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tritonport.report import Diagnostic
 from tritonport.run.convert_file import FileResult
-from tritonport.run.paths import InputFile
+from tritonport.source.paths import InputFile
 from tritonport.verify.compile.bars import BarResult
 from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.compile.resources import CompileFailure, Resources

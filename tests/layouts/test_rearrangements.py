@@ -2,7 +2,7 @@
 
 from tritonport.analysis import dims
 from tritonport.analysis.strides import Order
-from tritonport.layouts.terms import (
+from tritonport.analysis.terms import (
     Access,
     Dot,
     Join,

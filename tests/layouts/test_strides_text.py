@@ -3,8 +3,8 @@
 import pytest
 
 from tritonport.analysis.strides import Order
+from tritonport.analysis.terms import Access, Root
 from tritonport.layouts.strides_text import bits_condition, order_text
-from tritonport.layouts.terms import Access, Root
 
 BOTH = Order(None, ((1, ("sn",)), (0, ("sm",))))
 

@@ -16,7 +16,7 @@ import libcst as cst
 from tritonport.analysis import strides as stride_kinds
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.strides import Stride
-from tritonport.layouts.terms import Dot, Root, Slice, Step, Term
+from tritonport.analysis.terms import Dot, Root, Slice, Step, Term
 
 
 class Kind(Enum):

@@ -159,7 +159,7 @@ def checked_recovery(
 
 
 def _check_collisions(paths: tuple[str, ...], out_dir: Path, destination: "Destination") -> None:
-    from tritonport.run.paths import find_inputs
+    from tritonport.source.paths import find_inputs
 
     taken: dict[Path, str] = {}
     for one in find_inputs(paths, output=out_dir):

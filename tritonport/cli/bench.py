@@ -107,8 +107,8 @@ def bench_command(
     from tritonport.bench.result import exit_code, gate_failures
     from tritonport.bench.run import DEFAULT_TIMEOUT, BenchOptions, bench_files, takes_part
     from tritonport.bench.table import print_tables, text_table, to_json
-    from tritonport.run.paths import find_inputs
     from tritonport.run.textfile import write_atomically
+    from tritonport.source.paths import find_inputs
 
     if plot is not None and not can_plot():
         raise click.UsageError("--plot needs matplotlib; pip install 'tritonport[bench]'")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tritonport.cli._files import write_whole
 from tritonport.cli._options import TARGET, chosen_triton, config_for, paths_argument
 from tritonport.packages import lacking
 from tritonport.report import NOT_RUN
@@ -126,9 +127,9 @@ def compile_command(
     report = compile_files(find_files(paths, config.exclude or (), guess_signature), request, progress)
     progress.clear()
     if report_file is not None:
-        _write(report_file, json.dumps(tables.to_json(report), indent=2) + "\n")
+        write_whole(report_file, json.dumps(tables.to_json(report), indent=2) + "\n")
     if table is not None and table != "-":
-        _write(Path(table), tables.markdown(report))
+        write_whole(Path(table), tables.markdown(report))
     if output_format == "json":
         click.echo(json.dumps(tables.to_json(report), indent=2))
     elif table == "-":
@@ -139,14 +140,3 @@ def compile_command(
         click.echo(tables.summary(report), err=True)
     sys.stdout.flush()
     ctx.exit(report.exit_code)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    scratch = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(file)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise click.FileError(str(file), str(error)) from error

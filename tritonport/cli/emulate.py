@@ -45,7 +45,7 @@ def emulate_command(
     Exit codes: 0 no fault, and equal to the reference; 1 a fault or a wrong result; 2 the input cannot be used;
     3 nothing was compared.
     """
-    from tritonport.run.paths import find_inputs
+    from tritonport.source.paths import find_inputs
     from tritonport.verify.alone import EmulateOptions, emulate_files
     from tritonport.verify.parity import DEFAULT_TIMEOUTS, takes_part
 

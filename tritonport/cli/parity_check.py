@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
+from tritonport.cli._files import write_whole
 from tritonport.cli._options import TARGET, UPGRADES, chosen_triton, config_for, paths_argument
 from tritonport.packages import lacking
 from tritonport.report import DONE, FORMATS, NOT_RUN
@@ -129,7 +130,7 @@ def parity_check_command(
 
     Exit codes: 0 the parity holds; 1 it does not; 2 the input cannot be used; 3 nothing was compared.
     """
-    from tritonport.run.paths import find_inputs
+    from tritonport.source.paths import find_inputs
     from tritonport.verify.parity import ParityOptions, check_files, takes_part
     from tritonport.verify.suite import check_suite, has_kernel
     from tritonport.verify.verdict import DEFAULT_TIERS
@@ -211,7 +212,7 @@ def _summarise(results: "list[FileResult]", file: str | None) -> None:
     from tritonport.verify.parity_report import render_results
 
     if file is not None:
-        _write(Path(file), render_results(results, "markdown"))
+        write_whole(Path(file), render_results(results, "markdown"))
 
 
 def show_results(
@@ -229,7 +230,7 @@ def show_results(
 
     progress.clear()
     if report_file is not None:
-        _write(Path(report_file), render_results(results, "json"))
+        write_whole(Path(report_file), render_results(results, "json"))
     shown = [one for one in results if not quiet or one.verdict not in (Verdict.PASS, Verdict.PASS_TOLERANCE)]
     click.echo(render_results(shown, output_format or "full", verbose), nl=False)
     if not quiet:
@@ -261,14 +262,3 @@ class Progress:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-
-def _write(file: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    scratch = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(file)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise click.FileError(str(file), str(error)) from error

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.terms import Root, normal
 from tritonport.convert.expressions import ExpressionWriter, Recipe
 from tritonport.convert.output import OutputFile
 from tritonport.convert.recipes.dot import accumulated
 from tritonport.convert.snippets import family
 from tritonport.convert.syntax import assignment
 from tritonport.convert.webs import Web, Webs
-from tritonport.layouts.terms import Root, normal
 from tritonport.source.walk import walk
 
 Loop = cst.For | cst.While

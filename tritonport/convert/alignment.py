@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis.shapes import PRODUCT
+from tritonport.analysis.terms import Root
 from tritonport.convert.names import Names
-from tritonport.layouts.terms import Root
 
 
 @dataclass

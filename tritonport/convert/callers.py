@@ -10,7 +10,7 @@ from tritonport.convert.alignment import asked_of
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import walk
+from tritonport.source.walk import calls_in
 
 
 class Callers:
@@ -51,7 +51,3 @@ class Callers:
     @cached_property
     def _asked(self) -> set[str]:
         return asked_of(self.module.nodes)
-
-
-def calls_in(node: cst.CSTNode) -> list[cst.Call]:
-    return [item for item in walk(node) if isinstance(item, cst.Call)]

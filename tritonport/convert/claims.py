@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.terms import Root, Term, normal
 from tritonport.analysis.values import Value
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.file_analysis import Analysed
@@ -17,7 +18,6 @@ from tritonport.convert.places import Places
 from tritonport.convert.snippets import family, rename, render, snippet, with_dependencies
 from tritonport.layouts.recover.claims import Chain, Claim, KernelClaims
 from tritonport.layouts.solver import frames_of
-from tritonport.layouts.terms import Root, Term, normal
 
 _LONGEST_NAME = 40
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tritonport.analysis.terms import Slice, Term, base_of, is_narrow, normal
 from tritonport.convert.names import Names, suffix
 from tritonport.convert.wants import Want
 from tritonport.convert.webs import Webs
-from tritonport.layouts.terms import Slice, Term, base_of, is_narrow, normal
 
 
 def name_copies(webs: Webs, names: Names, known: dict[Term, str]) -> None:

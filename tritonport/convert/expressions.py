@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.terms import Permute, Term, normal
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.convert.function_facts import FunctionFacts
 from tritonport.convert.layout_text import keeps_form
 from tritonport.convert.output import OutputFile
 from tritonport.convert.syntax import join_arguments, pad, receiver, transposed
 from tritonport.convert.wants import Want, operand_want, result_of, same_want, tensor_layouts
-from tritonport.layouts.terms import Permute, Term, normal
 from tritonport.rules_data import load_api
 from tritonport.source.kernel import Kernel
 from tritonport.source.questions import question

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.interpreter import Interpreter
+from tritonport.analysis.pinned import Pinned
+from tritonport.analysis.terms import Root, Term, root_of
 from tritonport.analysis.values import Refusal
 from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.callers import Callers
 from tritonport.convert.places import Places
-from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.recover.claims import RecoveredLayouts
 from tritonport.layouts.solver import collect, frames_of, solve
 from tritonport.layouts.stores import split_types, split_unaligned
-from tritonport.layouts.terms import Root, Term, root_of
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 

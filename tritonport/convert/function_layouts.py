@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.terms import Root, Slice, Term, normal
 from tritonport.convert.layout_text import named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, stem
 from tritonport.convert.wants import Want
 from tritonport.layouts.solver import frames_of
-from tritonport.layouts.terms import Root, Slice, Term, normal
 from tritonport.source.kernel import Kernel
 
 

@@ -13,6 +13,7 @@ import libcst as cst
 
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.terms import Root, Term
 from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.copy_names import name_copies
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
@@ -26,7 +27,6 @@ from tritonport.convert.recipes import RECIPES
 from tritonport.convert.recipes.dot import added_dot
 from tritonport.convert.statements import StatementWriter
 from tritonport.convert.wants import Want
-from tritonport.layouts.terms import Root, Term
 from tritonport.source.kernel import Kernel
 
 MAX_PASSES = 24

@@ -8,13 +8,13 @@ from textwrap import wrap
 
 import libcst as cst
 
+from tritonport.analysis.terms import Root
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
 from tritonport.convert.layout_text import definitions, made_text
 from tritonport.convert.output import OutputFile
 from tritonport.convert.snippets import rename
 from tritonport.convert.syntax import after_docstring, blank_before, starts_with_blank
-from tritonport.layouts.terms import Root
 
 LINE = 120
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
-from tritonport.layouts.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
 
 
 def named_parts(term: Term) -> list[Term]:

@@ -9,7 +9,6 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.values import Kind, Refusal
-from tritonport.convert.callers import calls_in
 from tritonport.convert.functions import FunctionWriter
 from tritonport.convert.helper_versions import HelperVersion, Inconsistent, grouped_calls
 from tritonport.convert.imported import Imported
@@ -20,6 +19,7 @@ from tritonport.report import Diagnostic
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
+from tritonport.source.walk import calls_in
 
 
 class ModuleWriter(OutputFile):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tritonport.layouts.terms import Join, Permute, Root, Slice, Term, base_of, kept_dimensions, normal, rank, root_of
+from tritonport.analysis.terms import Join, Permute, Root, Slice, Term, base_of, kept_dimensions, normal, rank, root_of
 
 _POINTER = re.compile(r"(_ptrs?|_pointer|_base|ptrs?_?|_p)$|^(p_|ptr_)", re.IGNORECASE)
 

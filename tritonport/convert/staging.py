@@ -12,9 +12,9 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.operations.dots import DEFAULT
+from tritonport.analysis.terms import Permuted, Term, normal
 from tritonport.analysis.values import Value
 from tritonport.convert.wants import Want
-from tritonport.layouts.terms import Permuted, Term, normal
 from tritonport.source.walk import assigned_names, walk
 
 STAGED_PRECISIONS = (DEFAULT, '"tf32"')

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.terms import root_of
 from tritonport.convert.accumulators import AccumulatorWriter
 from tritonport.convert.expressions import Recipe
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
@@ -21,7 +22,6 @@ from tritonport.convert.staging import shared_arguments, turned
 from tritonport.convert.syntax import assignment, transposed
 from tritonport.convert.wants import Want, key, same_want
 from tritonport.convert.webs import Web
-from tritonport.layouts.terms import root_of
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tritonport.analysis.terms import Term, normal, same
 from tritonport.analysis.values import Operand, Value
 from tritonport.layouts.solver import wanted
-from tritonport.layouts.terms import Term, normal, same
 
 Want = tuple[Term | None, ...]
 

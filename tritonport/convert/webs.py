@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.terms import Term
 from tritonport.analysis.values import Kind
 from tritonport.convert.wants import Want, key, same_want
-from tritonport.layouts.terms import Term
 from tritonport.source.walk import walk
 
 Key = object

@@ -11,8 +11,8 @@ import libcst as cst
 
 from tritonport.analysis.frame import Frame
 from tritonport.analysis.operations.dots import DEFAULT
+from tritonport.analysis.terms import Permuted
 from tritonport.analysis.values import Operand, Value
-from tritonport.layouts.terms import Permuted
 
 
 def mark_shared(frames: Iterable[Frame], values: list[Value]) -> None:

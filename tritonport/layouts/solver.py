@@ -20,10 +20,10 @@ import libcst as cst
 
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
+from tritonport.analysis.pinned import Pinned
+from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve
 from tritonport.analysis.values import Kind, Operand, Value
-from tritonport.layouts.pinned import Pinned
 from tritonport.layouts.shared_tiles import mark_shared
-from tritonport.layouts.terms import Access, Root, Slice, Term, equivalent, normal, resolve
 from tritonport.layouts.unification import rearranged, unify
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from tritonport.analysis.terms import Root, equivalent, resolve
 from tritonport.analysis.values import Value
-from tritonport.layouts.terms import Root, equivalent, resolve
 
 
 def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]], bool]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tritonport.analysis.strides import Order, leading, row_major
-from tritonport.layouts.terms import Root
+from tritonport.analysis.terms import Root
 from tritonport.rules_data import version_key
 
 FIRST_FIRST = "3.6"

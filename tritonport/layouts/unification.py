@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.strides import Order, row_major
-from tritonport.layouts.pinned import Pinned
-from tritonport.layouts.terms import (
+from tritonport.analysis.terms import (
     Join,
     Permute,
     Reshape,

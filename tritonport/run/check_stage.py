@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tritonport.convert import ConvertOptions
 from tritonport.report import Diagnostic, FileReport, InputError, Report
-from tritonport.run.paths import STDIN, find_inputs
 from tritonport.run.request import Request
 from tritonport.run.textfile import decode_source, read_bytes
+from tritonport.source.paths import STDIN, find_inputs
 from tritonport.upgrade import multibuffer
 from tritonport.upgrade.mma.table import DotTable, dot_tables, render_dots
 from tritonport.upgrade.table import KernelTable, render_tables, tables_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tritonport.report import Diagnostic, InputError
 from tritonport.run.followed import HelperFile, HelperFiles, renamed_imports
-from tritonport.run.paths import InputFile
 from tritonport.run.request import Outcome
 from tritonport.run.textfile import SourceText, write_atomically
+from tritonport.source.paths import InputFile
 from tritonport.source.project import path_in_package
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

@@ -9,7 +9,7 @@ from tritonport.convert import ConvertOptions
 from tritonport.report import UNUSABLE, Diagnostic, FileReport, Report, Selection
 from tritonport.run.convert_file import ConvertTask, FileResult, Recover
 from tritonport.run.convert_files import Progress, convert_files
-from tritonport.run.paths import STDIN, InputFile, find_inputs
+from tritonport.source.paths import STDIN, InputFile, find_inputs
 
 
 @dataclass(frozen=True)

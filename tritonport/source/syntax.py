@@ -41,6 +41,15 @@ def _is_text(small: cst.BaseSmallStatement) -> bool:
     return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
+def bare_call(statement: cst.BaseStatement) -> cst.Call | None:
+    """The call that a statement is; None for any other."""
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+        small = statement.body[0]
+        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+            return small.value
+    return None
+
+
 def arms(expressions: Iterable[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
     """The expressions, and both arms of `a if test else b`."""
     for expression in expressions:

@@ -127,6 +127,11 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                         stack.append(below)
 
 
+def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in a node, outer ones first."""
+    return (one for one in walk(node) if isinstance(one, cst.Call))
+
+
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:
     """Names that a body binds, in source order."""
     for child in walk(node):

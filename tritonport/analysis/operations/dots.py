@@ -9,8 +9,8 @@ from tritonport.analysis import strides
 from tritonport.analysis.evaluator import Evaluator
 from tritonport.analysis.operations.registry import Call, operation, tensor
 from tritonport.analysis.shapes import padding
+from tritonport.analysis.terms import Dot, Root
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
-from tritonport.layouts.terms import Dot, Root
 
 DEFAULT = "F32_PRECISION"
 """Names the module-level constant that holds TRITON_F32_DEFAULT in the output."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tritonport.analysis.evaluator import Evaluator
 from tritonport.analysis.operations.registry import Call, operation, tensor
+from tritonport.analysis.terms import Root
 from tritonport.analysis.values import Operand, Refusal, Value, scalar
-from tritonport.layouts.terms import Root
 
 
 @operation("softmax", "sort", "flip", "bitonic_merge")

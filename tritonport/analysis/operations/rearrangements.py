@@ -13,8 +13,8 @@ from tritonport.analysis.dims import Dim
 from tritonport.analysis.evaluator import Evaluator
 from tritonport.analysis.operations.registry import Argument, Call, operation, sizes, tensor
 from tritonport.analysis.shapes import broadcast, padding
+from tritonport.analysis.terms import Joined, Permuted, Reshaped, Step, inverse_order
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
-from tritonport.layouts.terms import Joined, Permuted, Reshaped, Step, inverse_order
 
 # -- permutations
 

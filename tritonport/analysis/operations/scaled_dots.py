@@ -10,8 +10,8 @@ from tritonport.analysis.dims import Dim
 from tritonport.analysis.evaluator import Evaluator
 from tritonport.analysis.operations.registry import Call, operation, tensor
 from tritonport.analysis.shapes import padding
+from tritonport.analysis.terms import Dot, Root
 from tritonport.analysis.values import Kind, Operand, Refusal, Value
-from tritonport.layouts.terms import Dot, Root
 
 GROUP = dims.number(32)
 """What a dot sums over at least, where its operands have scales: enough for any tensor core."""

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.signatures import bind
+from tritonport.analysis.terms import same
 from tritonport.analysis.values import Refusal, Value
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
@@ -16,7 +17,6 @@ from tritonport.convert.recipes.descriptor import shared_operand
 from tritonport.convert.snippets import family
 from tritonport.convert.syntax import keyword
 from tritonport.convert.wants import Want
-from tritonport.layouts.terms import same
 
 _SCALED = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
 _SCALED_FLAGS = ("fast_math", "lhs_k_pack", "rhs_k_pack")
@@ -29,12 +29,15 @@ def dot(
     if focus is None:
         return None
     bound, _ = bind("tl.dot", node.args, receiver_of(writer, node), node)
+    acc = _accumulator(writer, bound)
+    return written_dot(writer, bound, values, focus, None if acc is None else writer.operand(acc, values, focus))
+
+
+def _accumulator(writer: ExpressionWriter, bound: dict[str, cst.BaseExpression]) -> cst.BaseExpression | None:
+    """The tile that a call gives its dot to add to."""
     acc = bound.get("acc")
     given = writer.first(acc) if acc is not None else None
-    accumulator = (
-        writer.operand(acc, values, focus) if acc is not None and given is not None and given.is_tensor else None
-    )
-    return written_dot(writer, bound, values, focus, accumulator)
+    return acc if given is not None and given.is_tensor else None
 
 
 @recipe("dot_scaled")
@@ -45,10 +48,9 @@ def dot_scaled(
     if focus is None:
         return None
     bound, _ = bind("tl.dot_scaled", node.args, receiver_of(writer, node), node)
-    acc = bound.get("acc")
-    given = writer.first(acc) if acc is not None else None
+    acc = _accumulator(writer, bound)
     arguments = [plain(writer.argument(bound[name], values, focus)) for name in _SCALED]
-    if acc is not None and given is not None and given.is_tensor:
+    if acc is not None:
         function, last = "dot_scaled", writer.operand(acc, values, focus)
     else:
         function, last = "dot_scaled_new", cst.parse_expression(writer.layout_text(focus))
@@ -134,9 +136,7 @@ def accumulated(writer: ExpressionWriter, binding: cst.Assign | cst.AugAssign) -
     if not isinstance(value, cst.Call) or not found:
         return None
     bound, _ = bind(f"tl.{found.pop()}", value.args, receiver_of(writer, value), value)
-    acc = bound.get("acc")
-    given = writer.first(acc) if acc is not None else None
-    return acc if given is not None and given.is_tensor else None
+    return _accumulator(writer, bound)
 
 
 def written_dot(

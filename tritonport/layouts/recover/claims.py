@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tritonport.layouts.pinned import Pinned
+from tritonport.analysis.pinned import Pinned
 
 Place = tuple[str, int, int]
 """An expression of a file: its path, its line, and its number in its function (`layouts.recover.numbering`)."""

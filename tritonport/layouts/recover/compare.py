@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tritonport.layouts.pinned import Pinned, pinned
+from tritonport.analysis.pinned import Pinned, pinned
 from tritonport.layouts.recover.claims import Chain, Claim
 from tritonport.layouts.recover.scope import Scope
 from tritonport.layouts.recover.witness import Compiler, Linear, Seen

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.source.walk import walk
+from tritonport.source.syntax import bare_call
+from tritonport.source.walk import calls_in, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.delay import Delay, delay_of
@@ -30,7 +31,7 @@ from tritonport.upgrade.mma.plan import (
     shorter_waits,
 )
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
-from tritonport.upgrade.mma.spelling import Dot, bare_call, calls_in, names_assigned, simple_assignment
+from tritonport.upgrade.mma.spelling import Dot, names_assigned, simple_assignment
 from tritonport.upgrade.slices import is_pure, names_of, read_names
 
 

@@ -13,9 +13,10 @@ from dataclasses import replace
 
 import libcst as cst
 
+from tritonport.source.syntax import bare_call
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.mma.rings import LoopText, indexed
-from tritonport.upgrade.mma.spelling import bare_call, names_assigned, simple_assignment
+from tritonport.upgrade.mma.spelling import names_assigned, simple_assignment
 from tritonport.upgrade.slices import is_pure, names_of, read_names
 
 Lines = list[cst.BaseStatement]

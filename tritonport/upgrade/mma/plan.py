@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tritonport.source.walk import walk
+from tritonport.source.walk import calls_in, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.alike import bounds_of
 from tritonport.upgrade.mma.delay import Delay, delay_of
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
-from tritonport.upgrade.mma.spelling import Dot, calls_in, names_assigned, one_line, simple_assignment
+from tritonport.upgrade.mma.spelling import Dot, names_assigned, one_line, simple_assignment
 from tritonport.upgrade.slices import names_of, read_names
 
 LONGEST_HEAD = 12

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.source.syntax import bare_call
 from tritonport.source.walk import replaced
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, indexed
-from tritonport.upgrade.mma.spelling import bare_call, names_assigned, one_line
+from tritonport.upgrade.mma.spelling import names_assigned, one_line
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.source.syntax import bare_call
 from tritonport.source.walk import walk
 from tritonport.upgrade.edit import code
-from tritonport.upgrade.mma.spelling import FileReader, bare_call, names_assigned, one_line, simple_assignment
+from tritonport.upgrade.mma.spelling import FileReader, names_assigned, one_line, simple_assignment
 from tritonport.upgrade.mma.staging import COPIED, STAGED, is_copied
 from tritonport.upgrade.mma.unchanged import writer_of
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 
 from tritonport.convert.names import Names
+from tritonport.source.syntax import bare_call
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.edit import Node, code, parsed, renamed
 from tritonport.upgrade.mma.extract import Extracted, extracted
@@ -19,7 +20,6 @@ from tritonport.upgrade.mma.refills import RefillWriter
 from tritonport.upgrade.mma.rings import indexed
 from tritonport.upgrade.mma.spelling import (
     awaited_text,
-    bare_call,
     names_assigned,
     simple_assignment,
     started_call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -11,7 +11,7 @@ import libcst as cst
 from tritonport.convert.snippets import available, render
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, replaced, walk
+from tritonport.source.walk import assigned_names, replaced
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias
@@ -196,20 +196,6 @@ def simple_assignment(statement: cst.BaseStatement) -> tuple[str, cst.BaseExpres
     if isinstance(small, cst.Assign) and len(small.targets) == 1 and isinstance(small.targets[0].target, cst.Name):
         return small.targets[0].target.value, small.value
     return None
-
-
-def bare_call(statement: cst.BaseStatement) -> cst.Call | None:
-    """The call that a statement is."""
-    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-        small = statement.body[0]
-        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-            return small.value
-    return None
-
-
-def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
-    """The calls in a node."""
-    return (one for one in walk(node) if isinstance(one, cst.Call))
 
 
 def _keyword(node: cst.CSTNode, name: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tritonport.source.walk import walk
-from tritonport.upgrade.mma.spelling import FileReader, calls_in, one_line, simple_assignment
+from tritonport.source.walk import calls_in, walk
+from tritonport.upgrade.mma.spelling import FileReader, one_line, simple_assignment
 from tritonport.upgrade.mma.staging import COPIED, STAGED
 from tritonport.upgrade.slices import names_of
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.source.module import SourceModule
+from tritonport.source.syntax import bare_call
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.operations import arguments, gluon_name, operation
@@ -23,12 +24,12 @@ def awaited_products(module: SourceModule, body: Sequence[cst.BaseStatement]) ->
     """
     found: dict[int, int] = {}
     for place, statement in enumerate(body):
-        call = _bare_call(statement)
+        call = bare_call(statement)
         if call is None or not is_product(module, call):
             continue
         signals = _signals(call)
         for later in range(place + 1, len(body)):
-            following = _bare_call(body[later])
+            following = bare_call(body[later])
             if following is not None and _last(module, following) == "tcgen05_commit" and len(following.args) == 1:
                 signals |= {code(following.args[0].value)}
             elif following is not None and _waits_for(module, following, signals):
@@ -45,7 +46,7 @@ def awaited_calls(module: SourceModule, body: cst.CSTNode) -> set[int]:
     for block in walk(body):
         if isinstance(block, cst.IndentedBlock):
             lines = list(block.body)
-            found |= {id(_bare_call(lines[place])) for place in awaited_products(module, lines)}
+            found |= {id(bare_call(lines[place])) for place in awaited_products(module, lines)}
     return found
 
 
@@ -75,14 +76,6 @@ def _waits_for(module: SourceModule, call: cst.Call, signals: set[str]) -> bool:
 
 def _last(module: SourceModule, node: cst.CSTNode) -> str:
     return gluon_name(module, node).split(".")[-1]
-
-
-def _bare_call(statement: cst.BaseStatement) -> cst.Call | None:
-    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-        small = statement.body[0]
-        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-            return small.value
-    return None
 
 
 __all__ = ["awaited_calls", "awaited_products", "is_product"]

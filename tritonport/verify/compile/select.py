@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tritonport.report import InputError
-from tritonport.run.paths import find_inputs
+from tritonport.source.paths import find_inputs
 from tritonport.verify.case import find_case
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tritonport.analysis.dims import Dim, number, product, quotient
+from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.strides import Order
-from tritonport.layouts.pinned import Pinned
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tritonport.analysis import dims
 from tritonport.analysis.strides import Order
-from tritonport.layouts.terms import (
+from tritonport.analysis.terms import (
     Access,
     Root,
     Slice,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tritonport.run.paths import find_inputs
+from tritonport.source.paths import find_inputs
 
 
 @pytest.fixture
