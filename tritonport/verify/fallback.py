@@ -54,9 +54,16 @@ def _conditions(function: ast.FunctionDef) -> tuple[ast.Compare, ...]:
         return ()
     if not all(len(arm) == 1 and _is_call(arm[0]) for arm in (choice.body, choice.orelse)):
         return ()
-    tests = choice.test.values if isinstance(choice.test, ast.BoolOp) else [choice.test]
+    tests = _alternatives(choice.test)
     conditions = tuple(test for test in tests if isinstance(test, ast.Compare) and _readable(test))
     return conditions if len(conditions) == len(tests) else ()
+
+
+def _alternatives(test: ast.expr) -> list[ast.expr]:
+    """The tests of which one is enough."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return [each for value in test.values for each in _alternatives(value)]
+    return [test]
 
 
 def _is_call(node: ast.stmt) -> bool:

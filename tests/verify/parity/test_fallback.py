@@ -1,5 +1,6 @@
 """Which way a launch of a staged port takes, and that the report says so."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tritonport.verify.launches import Launch
 from tritonport.verify.parity import run_tier
 from tritonport.verify.request import Request
 
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 STAGED = """
 @gluon.jit
 def kernel(a_ptr, NUM_BUFFERS, a_desc, b_desc):
@@ -45,6 +47,7 @@ def test_the_way_of_a_launch(absent, buffers, fallback):
     "edit",
     [
         ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "helper(a_desc)"),
+        ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "a_desc is None and b_desc is None"),
         ("        kernel_pointers(a_ptr)\n", "        kernel_pointers(a_ptr)\n        kernel_pointers(a_ptr)\n"),
         ("    if a_desc", "    x = 0\n    if a_desc"),
         ("    else:\n        kernel_tiles(a_desc, b_desc)\n", ""),
@@ -52,6 +55,21 @@ def test_the_way_of_a_launch(absent, buffers, fallback):
 )
 def test_a_branch_of_another_form_is_no_choice_between_two_ways(edit):
     assert fallbacks_of(edited(STAGED, edit)) == {}
+
+
+def test_the_conditions_may_be_grouped():
+    grouped = edited(STAGED, ("a_desc is None or b_desc is None", "(a_desc is None or b_desc is None)"))
+    assert ways_of([Launch(Function("kernel"), absent=frozenset({"b_desc"}))], fallbacks_of(grouped)) == (
+        Way("kernel", ("b_desc is None",)),
+    )
+
+
+@pytest.mark.parametrize("stage", ["tma", "multibuffer", "mma"])
+def test_every_kernel_of_pointers_of_the_fixtures_is_a_fallback(stage):
+    for port in FIXTURES.glob(f"*/expected/{stage}.py"):
+        text = port.read_text(encoding="utf-8")
+        kept = {name.removesuffix("_pointers") for name in re.findall(r"^def (\w+_pointers)\(", text, re.MULTILINE)}
+        assert fallbacks_of(text).keys() == kept, port
 
 
 def test_a_way_that_no_launch_takes_is_told():
@@ -65,7 +83,7 @@ def test_a_way_that_no_launch_takes_is_told():
 
 def test_the_report_counts_the_ways_of_a_staged_fixture():
     """Without TMA's units of 16 bytes in every row, most of the shapes of matmul's case take the pointers."""
-    folder = Path(__file__).parents[3] / "fixtures" / "matmul"
+    folder = FIXTURES / "matmul"
     kernel, case, port = (str(folder / name) for name in ("matmul.py", "matmul_case.py", "expected/tma.py"))
     result = run_tier(Request("T2", kernel, case, port, seeds=(0,), boundaries=False))
     fallback = [run["launches"][0]["fallback"] for run in result.data["runs"]]
