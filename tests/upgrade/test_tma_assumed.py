@@ -8,7 +8,10 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
+from tests.convert.kernels import VERSION
 from tests.upgrade.test_tma import run, upgraded
+from tritonport.convert import ConvertOptions
 
 KERNEL = """
 import torch
@@ -144,3 +147,85 @@ def test_coordinates_of_64_bits_from_a_function_are_narrowed(tmp_path: Path) -> 
     assert isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
     torch.testing.assert_close(got, a.float() @ b.float(), rtol=0, atol=0)
     assert all(made)
+
+
+# -- casts of operands whose types differ
+
+CASTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        offs = k + tl.arange(0, BLOCK_K)
+        in_k = offs < K
+        a = tl.load(a_ptr + rows[:, None] * K + offs[None, :], mask=(rows[:, None] < M) & in_k[None, :], other=0.0)
+        b = tl.load(b_ptr + offs[:, None] * N + cols[None, :], mask=in_k[:, None] & (cols[None, :] < N), other=0.0)
+        if a.dtype != b.dtype:
+            a = a.to(c_ptr.dtype.element_ty)
+            b = b.to(c_ptr.dtype.element_ty)
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+def launch(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty((M, N), dtype=torch.float16)
+    product_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 32))](a, b, c, M, N, K, BLOCK_M=64, BLOCK_N=32, BLOCK_K=32)
+    return c
+"""
+COMPARED = "        if a.dtype != b.dtype:\n"
+
+
+def tiles_of(text: str) -> str:
+    return text[text.index("def product_kernel_tiles(") : text.rindex("def product_kernel(")]
+
+
+def test_operands_of_one_type_are_read_where_they_were_copied_to() -> None:
+    text = upgraded(CASTS).text
+    assert "if a.dtype" not in tiles_of(text)
+    assert "a = landed(a_tile, 0, acc_layout)" in tiles_of(text)
+    pointers = text[text.index("def product_kernel_pointers(") : text.index("def product_kernel_tiles(")]
+    assert COMPARED in pointers
+    assert text.count('if args["a_ptr"].dtype == args["b_ptr"].dtype') == 3, "two operands and the result"
+
+
+@pytest.mark.parametrize("stage", ["tma", "all"])
+@pytest.mark.parametrize("one_type", [False, True])
+def test_launches_with_operands_of_two_types_take_the_pointers(one_type: bool, stage: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    a = torch.randint(-3, 4, (70, 48)).to(torch.float16)
+    b = torch.randint(-3, 4, (48, 40)).to(torch.float16 if one_type else torch.bfloat16)
+    text = conversion(CASTS, ConvertOptions(triton=VERSION, target="sm_90", stage=stage)).text
+    got, made = run(text, tmp_path, a=a, b=b)
+    torch.testing.assert_close(got.float(), a.float() @ b.float(), rtol=0, atol=0)
+    assert made == ([True] * 3 if one_type else [])
+
+
+def test_the_branch_of_equal_types_may_be_the_first() -> None:
+    both = f"{COMPARED.replace('!=', '==')}            b = b + 0\n        else:\n"
+    text = upgraded(CASTS.replace(COMPARED, both)).text
+    assert "if a.dtype" not in tiles_of(text)
+    assert "b + 0" in tiles_of(text)
+    assert 'if args["a_ptr"].dtype == args["b_ptr"].dtype' in text
+
+
+@pytest.mark.parametrize(
+    "line", ["a = a.to(tl.float16)", "a, b = b.to(tl.float16), a", "b += 0"]
+)
+def test_a_type_that_is_not_that_of_memory_is_not_decided(line: str) -> None:
+    text = upgraded(CASTS.replace(COMPARED, f"        {line}\n{COMPARED}")).text
+    assert 'args["a_ptr"].dtype' not in text
+
+
+def test_a_cast_at_other_places_is_none_of_an_operand() -> None:
+    text = upgraded(CASTS.replace("a.dtype != b.dtype", "a.dtype != acc.dtype")).text
+    assert 'args["a_ptr"].dtype' not in text

@@ -62,7 +62,7 @@ def feeds_dot(name: str, body: Sequence[cst.BaseStatement]) -> bool:
 
 def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.FunctionDef, casts: bool = False) -> Operand:
     """How the dots of a loop read the tile of this name; `casts`: or `name.to(dtype)`, which may be the tile itself."""
-    reads = [node for statement in body for node in _reads(statement, name)]
+    reads = [node for statement in body for node in reads_of(statement, name)]
     found: set[Operand] = set()
     for statement in body:
         for call in walk(statement):
@@ -102,18 +102,18 @@ def _role(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
             first = indices.elements[0].value
             if isinstance(first, cst.Integer):
                 return Operand(int(first.value), code(layouts.elements[0].value), (code(indices), code(layouts)))
-    if name == "dot" and len(values) == 3:
-        return Operand(place, _result_layout(values[2], function))
+    if name in ("dot", "dot_added") and plain:
+        return Operand(place, result_layout(values[2], function))
     if name == "dot_new" and len(values) == 3:
         return Operand(place, code(values[2]))
     if name == "dot_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
-        return Operand(place, _result_layout(values[2], function))
+        return Operand(place, result_layout(values[2], function))
     if name == "dot_new_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
         return Operand(place, code(values[2]))
     return Operand()
 
 
-def _result_layout(accumulator: cst.BaseExpression, function: cst.FunctionDef) -> str | None:
+def result_layout(accumulator: cst.BaseExpression, function: cst.FunctionDef) -> str | None:
     """The layout that an accumulator is made in, as source text."""
     if not isinstance(accumulator, cst.Name):
         return None
@@ -134,7 +134,7 @@ def _names(node: cst.CSTNode) -> Iterator[str]:
     return (item.value for item in walk(node) if isinstance(item, cst.Name))
 
 
-def _reads(statement: cst.CSTNode, name: str) -> list[cst.Name]:
+def reads_of(statement: cst.CSTNode, name: str) -> list[cst.Name]:
     """Where a statement reads a name's value: not where it assigns it or asks only for its type."""
     passed = set()
     for node in walk(statement):
@@ -151,4 +151,4 @@ def _reads(statement: cst.CSTNode, name: str) -> list[cst.Name]:
     ]
 
 
-__all__ = ["Operand", "called", "cast_of", "feeds_dot", "is_dot", "operand_of"]
+__all__ = ["Operand", "called", "cast_of", "feeds_dot", "is_dot", "operand_of", "reads_of", "result_layout"]

@@ -7,6 +7,7 @@ the `if`, and the launches that take the other one have no descriptors.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -41,8 +42,16 @@ class Assumed:
         """When that branch is taken, as the launch writes it."""
         if self.taken == 0:
             return self.on_host
+        if _is_unequal(self.on_host):
+            return self.on_host.replace(" != ", " == ")
         simple = all(character.isalnum() or character in '_[]"' for character in self.on_host)
         return f"not {self.on_host}" if simple else f"not ({self.on_host})"
+
+
+def _is_unequal(test: str) -> bool:
+    """Whether a test is `x != y` and no more."""
+    node = ast.parse(test, mode="eval").body
+    return isinstance(node, ast.Compare) and len(node.ops) == test.count(" != ") == 1
 
 
 def specialised(kernel: Kernel, assumed: Sequence[Assumed]) -> Kernel:
@@ -67,6 +76,54 @@ def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tu
             if reading is not None and wanted & _made_of_loads(reading, kernel.module):
                 found.setdefault(test, Assumed(test, on_host, reads.index(False)))
     return tuple(found.values())
+
+
+def of_one_type(kernel: Kernel, operands: Sequence[Access]) -> tuple[Assumed, ...]:
+    """Of `if`s that cast operands whose types differ (`if a.dtype != b.dtype:`): the branch for those of one type.
+
+    What tensor cores multiply is of one type, so the cast is the exception, and an operand that keeps its type stays
+    where it was copied to.
+    """
+    bases: dict[str, set[str | None]] = {}
+    for access in operands:
+        bases.setdefault(access.target, set()).add(access.base)
+    found: dict[str, Assumed] = {}
+    for node, test in _tests(kernel):
+        compared = _types_compared(node.test)
+        if compared is None:
+            continue
+        first, second, taken = compared
+        pointers = [next(iter(bases[name])) for name in (first, second) if len(bases.get(name, ())) == 1]
+        loads = {name: sum(one.target == name for one in operands) for name in (first, second)}
+        alone = all(_assigned_outside(kernel, name, test) == loads[name] for name in (first, second))
+        if len(pointers) == 2 and None not in pointers and alone:
+            one, other = (f'args["{pointer}"].dtype' for pointer in pointers)
+            found[test] = Assumed(test, f"{one} {'!=' if taken else '=='} {other}", taken)
+    return tuple(found.values())
+
+
+def _types_compared(test: cst.BaseExpression) -> tuple[str, str, int] | None:
+    """The variables of `a.dtype != b.dtype`, and the branch that is taken where the types are equal."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    operator = test.comparisons[0].operator
+    names = [
+        side.value.value
+        for side in (test.left, test.comparisons[0].comparator)
+        if isinstance(side, cst.Attribute) and side.attr.value == "dtype" and isinstance(side.value, cst.Name)
+    ]
+    if len(names) != 2 or not isinstance(operator, (cst.Equal, cst.NotEqual)):
+        return None
+    return names[0], names[1], int(isinstance(operator, cst.NotEqual))
+
+
+def _assigned_outside(kernel: Kernel, name: str, test: str) -> int:
+    """How many statements give a variable a value, those under this test left out."""
+    under = {id(one) for node, text in _tests(kernel) if text == test for one in walk(node)}
+    outside = [one for one in walk(kernel.node.body) if id(one) not in under]
+    small = (cst.SimpleStatementLine([one]) for one in outside if isinstance(one, cst.BaseSmallStatement))
+    loops = sum(isinstance(one, cst.For) and name in names_of(one.target) for one in outside)
+    return loops + sum(name in assigned_names(cst.IndentedBlock([one])) for one in small)
 
 
 def choices(kernel: Kernel, operands: Sequence[Access], triton: str) -> list[tuple[Assumed, Assumed]]:
@@ -226,6 +283,7 @@ __all__ = [
     "Assumed",
     "address_names",
     "choices",
+    "of_one_type",
     "reached",
     "specialised",
     "touches_memory",

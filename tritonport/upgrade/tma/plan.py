@@ -16,7 +16,16 @@ from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, feeds_dot, operand_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
-from tritonport.upgrade.tma.assume import WRITES, Assumed, choices, reached, specialised, touches_memory, without_loads
+from tritonport.upgrade.tma.assume import (
+    WRITES,
+    Assumed,
+    choices,
+    of_one_type,
+    reached,
+    specialised,
+    touches_memory,
+    without_loads,
+)
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.opened import opened
@@ -127,11 +136,12 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
 
 
 def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
-    plan = _planned(module, kernel, triton, ())
-    base: tuple[Assumed, ...] = ()
+    base = of_one_type(kernel, _operands(module, kernel))
+    plan = _planned(module, kernel, triton, base)
     if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND):
-        base = without_loads(kernel, _operands(module, kernel), triton)
-        plan = _better(plan, _planned(module, kernel, triton, base)) if base else plan
+        more = without_loads(kernel, _operands(module, kernel), triton)
+        base = (*base, *more)
+        plan = _better(plan, _planned(module, kernel, triton, base)) if more else plan
     behind = _as_if_behind(plan)
     if behind or _says(plan, *_TWO_FORMS):
         asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
