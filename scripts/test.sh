@@ -18,7 +18,7 @@ echo "== mypy"
 .venv/bin/mypy
 wait "$oldest"
 echo "== tests, newest Triton"
-.venv/bin/python -m pytest -q -n 2 --dist loadfile --durations=10 "$@"
+.venv/bin/python -m pytest -q -n 2 --dist worksteal --durations=10 "$@"
 echo "== tests that depend on the version, oldest Triton"
 # What is about text alone says of each version what it should be, and is not run again.
 versioned=(tests/rules tests/fixtures tests/verify/emulate)
@@ -36,4 +36,4 @@ for name in async_copy::test_it_computes_the_same_for_any_shape_and_stride \
     mma::test_every_trip_count_and_depth_gives_the_same_bits mma::test_it_compiles_to_dots_that_overlap; do
     versioned+=("tests/upgrade/test_${name/::/.py::}")
 done
-.venv-oldest/bin/python -m pytest -q -n 2 --dist loadfile --durations=5 "${versioned[@]}" "$@"
+.venv-oldest/bin/python -m pytest -q -n 2 --dist worksteal --durations=5 "${versioned[@]}" "$@"
