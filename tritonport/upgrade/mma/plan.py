@@ -187,8 +187,10 @@ def shorter_waits(loop: LoopText, delay: Delay | None) -> tuple[int, ...]:
     Raises:
         Refusal: it is not the wait that is known.
     """
-    if delay is None or not delay.whole or all(ring.ready is not None for ring in delay.rings):
+    if delay is None or all(ring.ready is not None for ring in delay.rings):
         return ()
+    if not delay.whole:
+        raise Refusal("a group of its copies holds other tiles too, which are those of another iteration")
     waits = [place for place, line in enumerate(loop.body) if "wait_group" in map(called, calls_in(line))]
     if len(waits) != 1:
         raise Refusal("its loop does not wait once for its tiles")

@@ -134,6 +134,8 @@ class LoopText:
 
     def _viewed(self, node: cst.Call, before: int) -> Tile | None:
         function = node.func
+        if self.reader.is_gl(node, *VIEWS) and node.args:
+            return self.tile(node.args[0].value, before)
         if isinstance(function, cst.Attribute) and function.attr.value in VIEWS:
             return self.tile(function.value, before)
         if isinstance(function, cst.Attribute) and function.attr.value == "index" and len(node.args) == 1:
