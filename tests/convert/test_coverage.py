@@ -84,11 +84,11 @@ def written(target: str) -> frozenset[str]:
 
 
 def staged(target: str) -> list[str]:
-    """What the stages write: with a depth of the loop's own, and with a policy of the cache."""
+    """What the stages write: with a depth of the loop's own, a policy of the cache, an operand that is cast."""
     cached = matmul().replace("other=0.0)", "other=0.0, eviction_policy='evict_last')")
     options = ConvertOptions(triton="3.9", target=target, stage="async-copy")
     cast = matmul().replace("acc += tl.dot(a, b)", "acc = tl.dot(a.to(b.dtype), b, acc)")
-    found = [conversion(text, options).text for text in (matmul(), indexed(), cached)]
+    found = [conversion(text, options).text for text in (matmul(), indexed(), cached, cast)]
     return [*found, conversion(cast, replace(options, stage="tma")).text] if target == "sm_90" else found
 
 

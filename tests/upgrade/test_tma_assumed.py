@@ -218,9 +218,7 @@ def test_the_branch_of_equal_types_may_be_the_first() -> None:
     assert 'if args["a_ptr"].dtype == args["b_ptr"].dtype' in text
 
 
-@pytest.mark.parametrize(
-    "line", ["a = a.to(tl.float16)", "a, b = b.to(tl.float16), a", "b += 0"]
-)
+@pytest.mark.parametrize("line", ["a = a.to(tl.float16)", "a, b = b.to(tl.float16), a", "b += 0"])
 def test_a_type_that_is_not_that_of_memory_is_not_decided(line: str) -> None:
     text = upgraded(CASTS.replace(COMPARED, f"        {line}\n{COMPARED}")).text
     assert 'args["a_ptr"].dtype' not in text

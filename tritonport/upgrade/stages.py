@@ -41,6 +41,7 @@ from tritonport.upgrade.tma.spelled import copies_of
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
 ALL = "all"
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
+_FOR_CASTS = ("arrived_operand", "operand_beside", "widens_in_registers")
 
 
 def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion:
@@ -194,7 +195,7 @@ def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
 
 
 def _written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertOptions) -> str:
-    helpers = (*_EMITTED, "read_alike", "ring_depth", "start_cached_copy")
+    helpers = (*_EMITTED, *_FOR_CASTS, "read_alike", "ring_depth", "start_cached_copy")
     renamed = renamed_functions(module, set(helpers), options.target, options.triton)
     functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
     names = FileNames(
@@ -210,6 +211,8 @@ def _written(module: SourceModule, plans: Sequence[KernelPlan], options: Convert
     for plan in plans:
         if any(loop.loop.stages is not None for loop in plan.loops):
             used.add("ring_depth")
+        if any(copy.widened is not None for loop in plan.loops for copy in loop.copies):
+            used.update(_FOR_CASTS)
         if any(copy.hints for loop in plan.loops for copy in loop.copies):
             used.add("start_cached_copy")
         changed[plan.kernel.node] = pipelined(plan, names, module.tree)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.names import Names
+from tritonport.source.walk import replaced
 from tritonport.upgrade.async_copy.plan import Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed
@@ -82,6 +83,15 @@ class LoopWriter:
                 lines.append(f"{result}: {self.use.gl}.constexpr = {copy.operand.result} if {alike} else None")
                 self.results[copy.place] = result
             role = f"{copy.operand.index}, {self.results[copy.place]}"
+            if copy.widened is not None:
+                # Transposed, it stands in memory as the other operand does.
+                index = 1 - copy.widened.index if copy.widened.transposed else copy.widened.index
+                result = self.names.fresh(f"{copy.access.target}_result_layout")
+                along = copy.shape[1 - index]
+                widens = f"{self.use.helpers['widens_in_registers']}({dtype}, {along}, {copy.widened.result})"
+                lines.append(f"{result}: {self.use.gl}.constexpr = {copy.widened.result} if {widens} else None")
+                self.results[copy.place] = result
+                role = f"{index}, {result}"
             made = f"{self.use.helpers['ring_layout']}({copy.layout}, [{shape}], {dtype}, {role})"
             lines.append(f"{layout}: {self.use.gl}.constexpr = {made}")
             lines.append(
@@ -122,18 +132,33 @@ class LoopWriter:
     def _staying(self, copies: Mapping[int, Copy]) -> list[cst.BaseStatement]:
         """The computation, with the tiles of the ring in the place of the loads."""
         lines: list[cst.BaseStatement] = []
+        swaps = self._casts()
         for place, line in enumerate(self.plan.body):
             copy = copies.get(place)
             if copy is not None:
                 assert isinstance(line, cst.SimpleStatementLine)
                 lines.append(line.with_changes(body=self._small(f"{copy.access.target} = {self._tile(copy)}")))
             elif place in self.plan.split.stays:
-                lines.append(line)
+                lines.append(replaced(line, swaps))
         return lines
+
+    def _casts(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """What dots read in place of operands that are cast, and of those beside them."""
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for copy in self.plan.copies:
+            cast = copy.widened
+            if cast is not None:
+                helper = self.use.helpers["operand_beside"]
+                beside = f"{helper}({self._code(cast.beside)}, {1 - cast.index}, {copy.access.target})"
+                swaps |= {cast.operand: cast.cast, cast.beside: cst.parse_expression(beside)}
+        return swaps
 
     def _tile(self, copy: Copy) -> str:
         tile = f"{self.rings[copy.place]}.index({self.slot})"
         result = self.results[copy.place]
+        if copy.widened is not None:
+            view = f"{tile}.permute((1, 0))" if copy.widened.transposed else tile
+            return f"{self.use.helpers['arrived_operand']}({view}, {copy.widened.index}, {result})"
         if result is not None:
             return f"{self.use.helpers['arrived']}({tile}, {copy.layout}, {result})"
         loaded = f"{tile}.load({copy.layout})"

@@ -12,6 +12,7 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
+from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
 from tritonport.upgrade.slices import NotSplit, Split, names_of, split
@@ -27,6 +28,7 @@ class Copy:
         place: the index of its statement in the loop's body.
         pointer, mask: the expressions of its address and mask.
         hints: what the load says of caches.
+        widened: how a dot reads it, cast.
     """
 
     access: Access
@@ -36,6 +38,7 @@ class Copy:
     operand: Operand
     runs: Runs
     hints: Mapping[str, cst.BaseExpression] = field(default_factory=dict)
+    widened: Widened | None = None
 
     @property
     def refill(self) -> bool:
@@ -144,12 +147,13 @@ def _copy(access: Access, loop: Loop, body: Sequence[cst.BaseStatement], kernel:
     if access.fill not in ZEROS and not _is_number(access.other):
         return Reason(COPY_STAYS, f"what it fills in, {access.fill}, is no constant")
     operand = operand_of(access.target, body, kernel.node)
+    widened = widened_of(access.target, body, kernel.node) if form.rank == 2 else None
     if access.fill not in ZEROS or access.target in _names_outside(kernel, loop):
-        operand = Operand()
+        operand, widened = Operand(), None
     hints = {name: given[name] for name in HINTS if name in given}
     if unknown := sorted(given.keys() - {"pointer", "mask", "other", "volatile", *HINTS}):
         return Reason(COPY_STAYS, f"it has the argument {unknown[0]}=, which a copy does not take")
-    return Copy(access, place, given["pointer"], given.get("mask"), operand, runs, hints)
+    return Copy(access, place, given["pointer"], given.get("mask"), operand, runs, hints, widened)
 
 
 def _names_outside(kernel: Kernel, loop: Loop) -> set[str]:
