@@ -17,22 +17,9 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import walk
 
-_COPY_ENGINE = 90
 
-
-def without_block_pointers(module: SourceModule, target: str = "sm_90") -> SourceModule:
-    """The file with the block pointers of its Triton kernels written out; the module itself where it has none.
-
-    For a target without a copy engine tensor descriptors that a kernel makes are written out too, as Triton's own
-    lowering does (`RewriteTensorDescriptorToPointer`).
-
-    A function in which a block pointer cannot be followed stays as it is, and `refused` of the result says why.
-    """
-    descriptors = (
-        "make_tensor_descriptor" in module.text and int("".join(filter(str.isdigit, target)) or 0) < _COPY_ENGINE
-    )
-    if "make_block_ptr" not in module.text and not descriptors:
-        return module
+def written_out(module: SourceModule, descriptors: bool) -> SourceModule:
+    """The file with the block pointers of its Triton kernels written out, with `descriptors` tensor descriptors too."""
     kernels = [kernel for kernel in module.kernels if kernel.language == "triton"]
     found = _Functions(module, kernels, descriptors)
     if not found.written and not found.refused:
