@@ -1,6 +1,7 @@
 """Precision of dots: the instructions of the original, no more and no fewer, and the environment's default."""
 
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +28,11 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return request.param, module_of(conversion.text, tmp_path_factory.mktemp("port"), "precision_port")
 
 
+@cache
+def compiled_once(module: ModuleType, target: str, precision: str) -> Resources:
+    return compiled(module, "precise", "fp32", target, PRECISION=precision)
+
+
 def compiled(module: ModuleType, name: str, kind: str, target: str, **constants: object) -> Resources:
     signature = dict(a_ptr=f"*{kind}", b_ptr=f"*{kind}", c_ptr="*fp32", n="i32")
     kernel = getattr(module, name)
@@ -42,9 +48,15 @@ def both(port: tuple[str, ModuleType], name: str, kind: str, **constants: object
     )
 
 
+def precise(port: tuple[str, ModuleType], precision: str) -> tuple[Resources, Resources]:
+    target, module = port
+    original, ported = (compiled_once(one, target, precision) for one in (precision_kernels, module))
+    return original, ported
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_as_many_instructions_of_each_kind(port: tuple[str, ModuleType], precision: str) -> None:
-    original, ported = both(port, "precise", "fp32", PRECISION=precision)
+    original, ported = precise(port, precision)
     assert ported.mma == original.mma
     assert ("tf32" in str(ported.mma)) == precision.startswith("tf32")
     # The kind that Blackwell has for bfloat16 is the one for float16.
@@ -53,7 +65,7 @@ def test_as_many_instructions_of_each_kind(port: tuple[str, ModuleType], precisi
 
 @pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
 def test_operands_are_taken_apart_where_tensor_cores_read_them(port: tuple[str, ModuleType], precision: str) -> None:
-    original, ported = both(port, "precise", "fp32", PRECISION=precision)
+    original, ported = precise(port, precision)
     if port[0] == "sm_90":
         # Each part of the right operand is stored once, and none of the left one: it stays in registers.
         parts = 3 if precision == "bf16x6" else 2
