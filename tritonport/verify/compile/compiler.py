@@ -26,8 +26,11 @@ DEFAULT_TIMEOUT = 120.0
 @functools.cache
 def warm_up(target: str) -> None:
     """Do once per process what every compile would repeat after the fork: import, hash the compiler, ask ptxas."""
-    import triton  # noqa: F401
+    # Gluon as a whole comes with the front end: an eighth of the time of a small compile.
+    import triton.compiler.code_generator  # noqa: F401
     from triton.compiler.compiler import make_backend
+
+    from tritonport.verify.compile import ttgir  # noqa: F401
 
     try:
         from triton.runtime.cache import triton_key
