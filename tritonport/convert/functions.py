@@ -122,6 +122,9 @@ class FunctionWriter(StatementWriter):
     def _give_names(self) -> None:
         self.layouts.give_names()
         name_copies(self.webs, self.names, self.layouts.known())
+        for tile in dict.fromkeys(self.finished.values()):
+            if tile.staged:
+                tile.staged_name = self.names.fresh(tile.staged_name)
         if not self.is_entry:
             self.again = [
                 (parameter.name, want, name)

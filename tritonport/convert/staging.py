@@ -54,7 +54,7 @@ def read_by_dots(lines: Sequence[cst.BaseStatement], start: int, frames: Sequenc
         return 0, False
     count, far = 0, False
     for other in lines[start + 1 :]:
-        found = [name for name in _dot_tiles(other, frames) if name.value == target.value]
+        found = [name for name, _ in dot_tiles(other, frames) if name.value == target.value]
         if not count and not found:
             if target.value in _values_read(other):
                 return 0, False
@@ -132,20 +132,24 @@ def _operands_of(call: cst.Call, frames: Sequence[Frame]) -> list[cst.BaseExpres
     return []
 
 
-def _dot_tiles(line: cst.BaseStatement, frames: Sequence[Frame]) -> Iterator[cst.Name]:
-    """The names of tiles that dots in a statement take as operands, as they are or transposed."""
+def dot_tiles(line: cst.BaseStatement, frames: Sequence[Frame]) -> Iterator[tuple[cst.Name, int]]:
+    """The names of tiles that dots in a statement take as operands, as they are or transposed.
+
+    With each the index of the operand that the tile itself is: a transposed left one is a right one.
+    """
     for call in walk(line):
         if not isinstance(call, cst.Call):
             continue
         precisions = {frame.values[call].dot for frame in frames if call in frame.values}
         if any(dot is not None and dot.precision not in STAGED_PRECISIONS for dot in precisions):
             continue
-        for node in _operands_of(call, frames):
+        for index, node in enumerate(_operands_of(call, frames)):
             value = next((frame.values[node] for frame in frames if node in frame.values), None)
             inner = turned(value) if value is not None and not isinstance(node, cst.Name) else None
-            for name in (node, inner):
-                if isinstance(name, cst.Name):
-                    yield name
+            if isinstance(node, cst.Name):
+                yield node, index
+            if isinstance(inner, cst.Name):
+                yield inner, 1 - index
 
 
 def _values_read(line: cst.CSTNode) -> set[str]:
@@ -170,6 +174,7 @@ def computes(line: cst.BaseStatement, frames: Sequence[Frame]) -> bool:
 __all__ = [
     "STAGED_PRECISIONS",
     "computes",
+    "dot_tiles",
     "has_dot",
     "loaded_tile",
     "read_by_dots",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from tritonport.analysis.frame import Frame
 from tritonport.convert.accumulators import Loop
 from tritonport.convert.assignments import AssignmentWriter
 from tritonport.convert.expressions import Recipe
+from tritonport.convert.finished_tiles import finished_tiles
 from tritonport.convert.iterables import iterable
 from tritonport.convert.output import OutputFile
 from tritonport.convert.ranges import ranges_before
@@ -27,6 +28,7 @@ class StatementWriter(AssignmentWriter):
     def __init__(self, module: OutputFile, kernel: Kernel, frames: list[Frame], recipes: Mapping[str, Recipe]) -> None:
         super().__init__(module, kernel, frames, recipes)
         self.notes: list[Diagnostic] = []
+        self._searched: set[cst.CSTNode] = set()
 
     def block(self, body: cst.BaseSuite) -> cst.BaseSuite:
         if isinstance(body, cst.SimpleStatementSuite):
@@ -39,12 +41,24 @@ class StatementWriter(AssignmentWriter):
         lines = raise_masks(sink_loads(body.body, self.frames), self.frames) if self.depth else body.body
         self.staged |= tiles_to_stage(lines, self.frames)
         if not self.final:
+            self._find_finished(lines)
             for line in reversed(lines):
                 self._statement(line)
             return body
         for line in lines:
             written += self._statement(line)
+            written += [
+                cst.SimpleStatementLine([self.in_shared_memory(tile.variable, tile)])
+                for tile in dict.fromkeys(self.finished.values())
+                if tile.after is line and tile.staged
+            ]
         return body.with_changes(body=written)
+
+    def _find_finished(self, lines: Sequence[cst.BaseStatement]) -> None:
+        """Note the operands of a block's dots that are finished further up in it, once."""
+        if lines and lines[0] not in self._searched:
+            self._searched.add(lines[0])
+            self.finished |= finished_tiles(lines, self.frames)
 
     def note(self, code: str, message: str, node: cst.CSTNode) -> None:
         """Say something about the statement that is being written: a diagnostic, and a comment above it."""

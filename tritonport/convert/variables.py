@@ -15,6 +15,7 @@ from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.terms import root_of
 from tritonport.convert.accumulators import AccumulatorWriter
 from tritonport.convert.expressions import Recipe
+from tritonport.convert.finished_tiles import FinishedTile
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
 from tritonport.convert.names import Names
 from tritonport.convert.output import OutputFile
@@ -35,6 +36,7 @@ class VariableWriter(AccumulatorWriter):
         shared: arguments of a helper that are given in shared memory.
         again: arguments that are given once more, in another layout: the argument, the layout, the parameter for it.
         staged: statements whose tiles are put in shared memory at once.
+        finished: operands of dots that may be put there once they are finished.
         branches: the `if` branches around what is being written.
     """
 
@@ -54,6 +56,7 @@ class VariableWriter(AccumulatorWriter):
         self.changed = False
         self.branches: list[cst.BaseSuite] = []
         self.staged: set[cst.CSTNode] = set()
+        self.finished: dict[cst.Name, FinishedTile] = {}
         self._written_copy: tuple[Web, str] | None = None
 
     def layout_text(self, want: Want) -> str:
@@ -125,12 +128,26 @@ class VariableWriter(AccumulatorWriter):
             if not (
                 self._can_hoist(definitions) or self._staged_at_once(definitions) or self._is_due(web, definitions)
             ):
-                return None
+                return self._finished_operand(node, web, wanted, (index, focus, precision))
             web.staged[wanted] = (index, focus, precision)
             web.staged_name = f"{web.name}_smem"
             self.changed = True
             self.layout_text(focus)
         return cst.Name(web.staged_name)
+
+    def _finished_operand(
+        self, node: cst.Name, web: Web, wanted: tuple[object, ...], dot: tuple[int, Want, str]
+    ) -> cst.BaseExpression | None:
+        """An operand that is put in shared memory behind the last statement that assigns it."""
+        tile = self.finished.get(node)
+        if tile is None or self.memory_of(web) is not None:
+            return None
+        if any(other != dot[2] for _, _, other in tile.staged.values()):
+            return None
+        if tile.ask(wanted, dot):
+            self.changed = True
+            self.layout_text(dot[1])
+        return cst.Name(tile.staged_name)
 
     def staged_argument(self, node: cst.BaseExpression, index: int, focus: Want) -> cst.BaseExpression:
         """A variable that dots of a helper read, in shared memory since it was assigned."""
@@ -210,18 +227,22 @@ class VariableWriter(AccumulatorWriter):
             )
             written.append(assignment(name, value))
         if web.staged:
-            # Statements are read from the last to the first, so the dots asked in that order.
-            dots = list(web.staged.values())[::-1]
-            indices = [str(index) for index, _, _ in dots]
-            layouts = [self.layout_text(focus) for _, focus, _ in dots]
-            several = len(web.staged) > 1
-            texts = [f"[{', '.join(column)}]" if several else column[0] for column in (indices, layouts)]
-            texts += [precision for _, _, precision in dots[:1] if precision]
-            arguments = [cst.Name(target.value), *map(cst.parse_expression, texts)]
-            function = "dot_operands" if several else "dot_operand"
-            call = self.module.snippet_call(function, [cst.Arg(argument) for argument in arguments])
-            written.append(assignment(web.staged_name, call))
+            written.append(self.in_shared_memory(target.value, web))
         return written
+
+    def in_shared_memory(self, variable: str, tile: Web | FinishedTile) -> cst.Assign:
+        """`x_smem = dot_operand(x, index, layout)`, for the dots that ask for it."""
+        # Statements are read from the last to the first, so the dots asked in that order.
+        dots = list(tile.staged.values())[::-1]
+        indices = [str(index) for index, _, _ in dots]
+        layouts = [self.layout_text(focus) for _, focus, _ in dots]
+        several = len(dots) > 1
+        texts = [f"[{', '.join(column)}]" if several else column[0] for column in (indices, layouts)]
+        texts += [precision for _, _, precision in dots[:1] if precision]
+        arguments = [cst.Name(variable), *map(cst.parse_expression, texts)]
+        function = "dot_operands" if several else "dot_operand"
+        call = self.module.snippet_call(function, [cst.Arg(argument) for argument in arguments])
+        return assignment(tile.staged_name, call)
 
 
 def _from_memory(definition: Definition) -> bool:
