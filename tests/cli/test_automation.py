@@ -55,6 +55,20 @@ def test_the_script_of_the_action(tmp_path: Path, text: str, tiers: str, code: i
     assert said in done.stdout + summary
 
 
+def test_a_commit_without_kernels_is_no_failure(tmp_path: Path) -> None:
+    """pre-commit names every Python file that changed."""
+    (tmp_path / "setup.py").write_text("import os\n")
+    (tmp_path / "kernels.py").write_text(SCALE_FILE)
+    (tmp_path / "left.py").write_text(LEFT_FILE)
+    (tmp_path / "broken.py").write_text("def broken(:\n")
+    hook = ("check", "--skip-without-kernels")
+    assert spawn("check", "setup.py", cwd=tmp_path).returncode == 1
+    for files, code in ((["setup.py"], 0), (["setup.py", "kernels.py"], 0), (["left.py", "setup.py"], 1)):
+        assert spawn(*hook, *files, cwd=tmp_path).returncode == code, files
+    assert spawn(*hook, "setup.py", "broken.py", cwd=tmp_path).returncode == 2
+    assert spawn(*hook, "setup.py", "--stage", "tma", cwd=tmp_path).returncode == 2
+
+
 def test_a_commit_without_cases_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(SCALE_FILE)
     assert spawn("parity-check", "kernels.py", "--tiers", "T2", cwd=tmp_path).returncode == 3
