@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
+from tritonport.analysis.terms import root_of
 from tritonport.convert.staging import dot_tiles
 from tritonport.convert.wants import Want
-from tritonport.layouts.terms import root_of
 from tritonport.source.walk import assigned_names, walk
 
 
