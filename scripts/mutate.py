@@ -1,6 +1,6 @@
 """Flip one thing at a time in the golden ports, and see whether the checks that need no GPU notice.
 
-    python scripts/mutate.py [FIXTURE ...] [--sample N] [--own] [-j N] [--out FILE.json] [--table FILE.md]
+    python scripts/mutate.py [FIXTURE ...] [--sample N] [--own | --emitted] [-j N] [--out FILE.json] [--table FILE.md]
 
 Every port in fixtures/*/expected/ is changed in one place: an offset, a mask, a stride, a comparison, a phase, the
 count of a wait, a number of bytes; a fence, a wait or a store is taken away. A mutant is killed where T2 fails (the
@@ -122,6 +122,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="mutants of each port, always the same; all where it is not given")
     parser.add_argument("--stages", type=lambda text: set(text.split(",")), help="such as tma,mma; all where not given")
     parser.add_argument("--own", action="store_true", help="leave out the functions that tritonport writes into ports")
+    parser.add_argument("--emitted", action="store_true", help="only the functions that tritonport writes into ports")
     parser.add_argument("--kinds", type=lambda text: set(text.split(",")), help="such as offset,mask")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="leave T1 out")
@@ -145,6 +146,8 @@ def _run_port(path: Path, arguments: argparse.Namespace) -> list[Outcome]:
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
     if arguments.own:
         mutants = [one for one in mutants if one.flip.function not in _LIBRARY and not _is_literal(one)]
+    if arguments.emitted:
+        mutants = [one for one in mutants if one.flip.function in _LIBRARY]
     if arguments.sample is not None:
         mutants = sorted(mutants, key=lambda one: one.flip.digest)[: arguments.sample]
     case = path.parents[1] / f"{fixture}_case.py"
