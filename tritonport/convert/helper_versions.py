@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.analysis.frame import Frame
 from tritonport.convert.wants import Want
 from tritonport.source.kernel import Kernel
+from tritonport.source.walk import walk
 
 
 class Inconsistent(Exception):
@@ -65,12 +66,24 @@ class HelperVersion:
 
 
 def grouped_calls(frames: Iterable[Frame]) -> list[list[Frame]]:
-    """Calls of a helper by what they share when one text serves them: the kinds and ranks of its arguments."""
+    """Calls of a helper by what they share when one text serves them: the kinds and ranks of its arguments, and what
+    its calls come to (a reshape that only adds a dimension is another operation)."""
     groups: dict[tuple[object, ...], list[Frame]] = {}
     for frame in frames:
-        groups.setdefault(_signature(frame), []).append(frame)
+        groups.setdefault((_signature(frame), _forms(frame)), []).append(frame)
     return list(groups.values())
 
 
 def _signature(frame: Frame) -> tuple[object, ...]:
     return tuple((name, definition.value.kind, definition.value.rank) for name, definition in frame.parameters.items())
+
+
+def _forms(frame: Frame) -> tuple[object, ...]:
+    """What the calls of a helper come to, and those of the helpers that it calls, in the order of the source."""
+    found: list[object] = []
+    for node in walk(frame.kernel.node.body):
+        if isinstance(node, cst.Call) and node in frame.calls:
+            found.append(_forms(frame.calls[node]))
+        elif isinstance(node, cst.Call) and node in frame.values:
+            found.append(frame.values[node].op)
+    return tuple(found)
