@@ -18,7 +18,7 @@ class Loop:
         target: the loop variable; empty where there is none.
         start, stop, step: the bounds as nodes, None where the source leaves them out.
         stages: the expression of `num_stages=` in the loop's hint, if it has one.
-        first, stride: start and step as polynomials, once the loop has been read; None where they are none.
+        first, end, stride: start, stop and step as polynomials, once the loop has been read; None where they are none.
     """
 
     node: cst.For | cst.While
@@ -30,6 +30,7 @@ class Loop:
     stages: cst.BaseExpression | None = None
     parents: tuple[Loop, ...] = field(default=())
     first: Dim | None = None
+    end: Dim | None = None
     stride: Dim | None = None
 
 

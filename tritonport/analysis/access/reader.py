@@ -186,8 +186,7 @@ class Reader(ExpressionReader):
 
     def _loop(self, node: cst.For | cst.While) -> None:
         loop = read_loop(node, self.loops)
-        if loop.stop is not None:
-            self.evaluate(loop.stop)
+        loop.end = self._bound(loop.stop, forms.ZERO) if loop.stop is not None else None
         loop.first = self._bound(loop.start, forms.ZERO)
         loop.stride = self._bound(loop.step, dims.ONE)
         before = dict(self.environment)

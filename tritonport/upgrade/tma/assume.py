@@ -8,16 +8,17 @@ the `if`, and the launches that take the other one have no descriptors.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from tritonport.analysis.access import Access, accesses_of
+from tritonport.analysis.access.expressions import LANGUAGE
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import HostNames, Spelled
@@ -158,23 +159,47 @@ def address_names(kernel: Kernel, operands: Sequence[Access]) -> set[str]:
     return found
 
 
-def reached(node: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
+def reached(
+    node: cst.BaseExpression, function: cst.FunctionDef, names: Callable[[cst.CSTNode], set[str]] = names_of
+) -> set[str]:
     """The names that an expression is made of, through all assignments of a function.
 
     What compile-time values (layouts) are made of is left out: no address or mask is computed from it.
+
+    Args:
+        names: the names of one expression that count.
     """
-    found = names_of(node)
+    found = names(node)
     while True:
         before = len(found)
         for one in walk(function.body):
             if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
-                if isinstance(one, cst.AnnAssign) and "constexpr" in names_of(one.annotation.annotation):
+                if isinstance(one, cst.AnnAssign) and (dotted(one.annotation.annotation) or "").endswith("constexpr"):
                     continue
                 targets = targets_of(one)
                 if any(names_of(target) & found for target in targets):
-                    found |= names_of(one.value)
+                    found |= names(one.value)
         if len(found) == before:
             return found
+
+
+def pointing(node: cst.CSTNode, module: SourceModule) -> set[str]:
+    """The names in an expression whose memory its value may point to: none of what is loaded, and none of types."""
+    hidden = {id(part) for one in walk(node) if _holds_no_pointer(one, module) for part in walk(one)}
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+    for one in walk(node):
+        if isinstance(one, cst.Name) and id(one) in hidden:
+            swaps[one] = cst.Integer("0")
+    return names_of(replaced(node, swaps)) if swaps else names_of(node)
+
+
+def _holds_no_pointer(node: cst.CSTNode, module: SourceModule) -> bool:
+    """Whether a node is what a load of the language brings, or the type of something."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in ("dtype", "element_ty", "type", "shape")
+    if not isinstance(node, cst.Call) or called(node) != "load":
+        return False
+    return any(name.startswith(LANGUAGE) for name in module.qualified_names(node.func))
 
 
 def _decided(kernel: Kernel, triton: str) -> list[tuple[str, str, list[cst.If]]]:
@@ -284,6 +309,7 @@ __all__ = [
     "address_names",
     "choices",
     "of_one_type",
+    "pointing",
     "reached",
     "specialised",
     "touches_memory",

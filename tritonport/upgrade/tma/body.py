@@ -56,6 +56,7 @@ class BodyWriter(CopyingWriter):
         self.copied = {id(tile.access.node): self._prepared(tile) for tile in plan.loads}
         self.stored = {id(tile.access.node): tile for tile in plan.stores}
         self.elsewhere = self._in_branches()
+        self.changing = set(assigned_names(plan.form.node.body))
         self.index = "_"
         self.wide = Wide(plan.form)
         self.types = self._types()
@@ -98,8 +99,10 @@ class BodyWriter(CopyingWriter):
 
     def _types(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """`a_desc.dtype` where the kernel says `a_ptr.dtype.element_ty`."""
-        by_base = {tile.box.base: self.use.descriptors[key] for key, tile in self.stored.items()}
-        by_base |= {one.tile.box.base: one.room.descriptor for one in self.copied.values()}
+        # A descriptor that some launches have none of says no type where all of them come by.
+        always = [(key, tile) for key, tile in self.stored.items() if not tile.switches]
+        by_base = {tile.box.base: self.use.descriptors[key] for key, tile in always}
+        by_base |= {one.tile.box.base: one.room.descriptor for one in self.copied.values() if not one.tile.switches}
         swaps: dict[cst.CSTNode, cst.CSTNode] = {}
         for node in walk(self.plan.form.node.body):
             if isinstance(node, cst.Attribute) and node.attr.value == "element_ty":
@@ -130,7 +133,7 @@ class BodyWriter(CopyingWriter):
             for chosen in self.copied.values():
                 if chosen.tile.choice is not None and chosen.tile.choice.node is statement:
                     lines += self._begun(chosen, None)
-                    awaited = [self.statement(line) for line in self._awaited(chosen)]
+                    awaited = [self.statement(line) for line in self._awaited(chosen, None)]
                     pending.append(({chosen.tile.access.target}, awaited))
             if id(statement) in self.elsewhere:
                 continue
@@ -138,8 +141,8 @@ class BodyWriter(CopyingWriter):
             if load is not None:
                 assert isinstance(statement, cst.SimpleStatementLine)
                 lines += self._begun(load, statement)
-                awaited = [self.statement(line) for line in self._awaited(load)]
-                pending.append(({load.tile.access.target}, awaited))
+                awaited = [self.statement(line) for line in self._awaited(load, statement)]
+                pending.append((self._held(load, statement), awaited))
                 continue
             of = [one for one in pending if _is_staging(statement, one[0])]
             if len(of) == 1:
@@ -196,7 +199,16 @@ class BodyWriter(CopyingWriter):
         if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
             return None
         small = statement.body[0]
-        return self.copied.get(id(small.value)) if isinstance(small, cst.Assign) else None
+        calls = walk(small.value) if isinstance(small, cst.Assign) else ()
+        return next((self.copied[id(call)] for call in calls if id(call) in self.copied), None)
+
+    def _held(self, one: _Copied, statement: cst.SimpleStatementLine) -> set[str]:
+        """The names that no statement may touch before a tile is awaited: its own, and what is computed with it."""
+        small = statement.body[0]
+        assert isinstance(small, cst.Assign)
+        call = one.tile.access.node
+        with_it = names_of(replaced(small.value, {call: cst.Integer("0")})) if small.value is not call else set()
+        return {one.tile.access.target} | (with_it & self.changing)
 
     def _in_branches(self) -> set[int]:
         """The statements of loads that are copied before the `if` in whose branches they stand."""
@@ -226,8 +238,8 @@ class BodyWriter(CopyingWriter):
             made[0] = made[0].with_changes(leading_lines=statement.leading_lines)
         return made
 
-    def _awaited(self, one: _Copied) -> list[str]:
-        """The wait for a tile, and what its name stands for from then on."""
+    def _awaited(self, one: _Copied, statement: cst.SimpleStatementLine | None) -> list[str]:
+        """The wait for a tile, and what its name stands for from then on: the tile, or what a line computes of it."""
         loops = one.tile.access.loops
         phase = self.phases[id(loops[-1].node)] if loops else "0"
         lines = [f"mbarrier.wait({one.room.ready}, {phase})"]
@@ -244,6 +256,10 @@ class BodyWriter(CopyingWriter):
             value = f"{self.use.helpers['landed']}({view}, {operand.index}, {result})"
         else:
             value = f"{view}.load({one.tile.layout})"
+        small = statement.body[0] if statement is not None else None
+        if isinstance(small, cst.Assign) and small.value is not one.tile.access.node:
+            read: dict[cst.CSTNode, cst.CSTNode] = {one.tile.access.node: cst.parse_expression(value)}
+            value = self.code(replaced(small.value, {**self.types, **read}))
         return [*lines, f"{one.tile.access.target} = {value}"]
 
     def _view(self, one: _Copied) -> str:

@@ -17,7 +17,8 @@ from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, ti
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
-from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, never_negative, quotient, term
+from tritonport.upgrade.tma.signs import never_negative
+from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,20 @@ def box_of(access: Access, kernel: Kernel, host: HostNames, like: Box | None = N
 
     `like`: the box of the same tile with more bounds, which say what its coordinates are.
     """
-    try:
-        return _Builder(access, kernel, host, like).build()
-    except Refusal as error:
-        return Reason(NO_DESCRIPTOR, str(error))
+    problem = ""
+    # In a loop that goes down a tile may move on, with the iterations, or back, with the index.
+    for down in (False, True) if any(goes_down(loop) for loop in access.loops) else (False,):
+        try:
+            return _Builder(access, kernel, host, like, down).build()
+        except Refusal as error:
+            problem = str(error)
+    return Reason(NO_DESCRIPTOR, problem)
 
 
-def _indexed(form: Form, loops: Sequence[Loop]) -> Form:
+def _indexed(form: Form, loops: Sequence[Loop], down: bool) -> Form:
     """The form without counts of iterations, where the index of the loop says the same."""
-    axes = tuple(None if axis is None else replace(axis, start=by_index(axis.start, loops)) for axis in form.axes)
-    return replace(form, offset=by_index(form.offset, loops), axes=axes)
+    axes = tuple(None if axis is None else replace(axis, start=by_index(axis.start, loops, down)) for axis in form.axes)
+    return replace(form, offset=by_index(form.offset, loops, down), axes=axes)
 
 
 def _holds_anyway(condition: Condition) -> bool:
@@ -105,14 +110,14 @@ def _holds_anyway(condition: Condition) -> bool:
 
 
 class _Builder:
-    def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None) -> None:
+    def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None, down: bool) -> None:
         assert isinstance(access.address, Form) and access.base is not None
         self.access, self.kernel, self.host = access, kernel, host
-        self.form = _indexed(access.address, access.loops)
+        self.form = _indexed(access.address, access.loops, down)
         self.base = access.base
         mask = access.mask or Mask()
         conditions = (
-            replace(one, form=_indexed(one.form, access.loops), bound=_indexed(one.bound, access.loops))
+            replace(one, form=_indexed(one.form, access.loops, down), bound=_indexed(one.bound, access.loops, down))
             for one in mask.conditions
             if not _holds_anyway(one)
         )

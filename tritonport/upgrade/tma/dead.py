@@ -58,6 +58,7 @@ class _Dropper(cst.CSTTransformer):
         self.read = read
         self.functions = functions
         self.changed = False
+        self.chained: set[int] = set()
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
         return False  # it is dropped whole, or stays as it is
@@ -103,11 +104,17 @@ class _Dropper(cst.CSTTransformer):
         calls = [one.func.value for one in walk(node) if isinstance(one, cst.Call) and isinstance(one.func, cst.Name)]
         return is_pure(node) and all(name in self.functions or hasattr(builtins, name) for name in calls)
 
+    def visit_If(self, node: cst.If) -> None:
+        if isinstance(node.orelse, cst.If):
+            self.chained.add(id(node.orelse))
+
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         found = self._settled(original_node, updated_node)
         self.changed |= found is not updated_node
+        if isinstance(found, cst.FlattenSentinel) and id(original_node) in self.chained:
+            return cst.Else(updated_node.body)  # type: ignore[return-value]  # an `elif` whose branches are the same
         return found
 
     def _settled(

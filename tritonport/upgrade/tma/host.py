@@ -9,7 +9,7 @@ from tritonport.analysis.access.forms import ALWAYS
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.tma.boxes import Side
 from tritonport.upgrade.tma.plan import Tile
-from tritonport.upgrade.tma.terms import HostNames
+from tritonport.upgrade.tma.terms import HostNames, meanings
 from tritonport.upgrade.tma.ways import asked
 
 
@@ -20,7 +20,7 @@ def descriptor_text(
 
     An extent of None is one that nothing bounds. `conditions`: what has to hold of the launch.
     """
-    host = HostNames(kernel, triton, {tile.box.base})
+    host = HostNames(kernel, triton, {tile.box.base}, meanings(tile.access.kernel, [tile.access]))
     sides = _ordered(tile)
     extents = [_extent(side, host) for side in sides]
     if tile.choice is not None:
@@ -35,7 +35,8 @@ def descriptor_text(
     options = [", either_order=True"] if tile.order is None else []
     options += [", stored=True"] if tile.access.kind == "store" else []
     text = f"{helpers['tile_descriptor']}({pointer}, {lists}{''.join(options)})"
-    tests = [*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]
+    tests = list(dict.fromkeys([*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]))
+    tests = [f"({test})" if " or " in test and len(tests) > 1 else test for test in tests]
     return f"{text} if {' and '.join(tests)} else None" if tests else text
 
 

@@ -69,7 +69,7 @@ def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> l
     copied = copied.with_changes(
         params=copied.params.with_changes(params=_one_to_a_line(list(copied.params.params), node))
     )
-    entry = _entry(plan, file, module, dict(descriptors.values()), before, copied, blank)
+    entry = _entry(plan, file, module, descriptors, before, copied, blank)
     return [before, copied, entry]
 
 
@@ -77,8 +77,8 @@ def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[s
     """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one."""
     found: dict[int, tuple[str, str]] = {}
     known: dict[str, str] = {}
-    conditions = [one.condition for one in plan.assumed]
     for tile in (*plan.loads, *plan.stores):
+        conditions = [*(one.condition for one in plan.assumed), *(one.condition for one in tile.switches)]
         text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, conditions)
         if text not in known:
             wanted = tile.access.target or stem(tile.box.base)
@@ -91,13 +91,14 @@ def _entry(
     plan: KernelPlan,
     file: FileNames,
     module: cst.Module,
-    entries: Mapping[str, str],
+    names: Mapping[int, tuple[str, str]],
     before: cst.FunctionDef,
     copied: cst.FunctionDef,
     blank: Sequence[cst.EmptyLine],
 ) -> cst.FunctionDef:
     node = plan.kernel.node
-    missing = " or ".join(f"{name} is None" for name in entries)
+    entries = dict(names.values())
+    missing = _missing(plan, names)
     calls = [f"{one.name.value}({', '.join(p.name.value for p in one.params.params)})" for one in (before, copied)]
     text = f"if {missing}:\n    {calls[0]}\nelse:\n    {calls[1]}\n"
     statement = cst.parse_statement(text, module.config_for_parsing)
@@ -106,6 +107,16 @@ def _entry(
     body = node.body.with_changes(body=[*docstring, statement])
     entry = node.with_changes(body=body, leading_lines=blank)
     return with_flags(entry, plan.kernel, entries, file.gl, file.triton, merge=True, constexpr=False)
+
+
+def _missing(plan: KernelPlan, names: Mapping[int, tuple[str, str]]) -> str:
+    """When a launch takes the pointers: it has no descriptor where it comes to a copy."""
+    tests: dict[str, None] = {}
+    for tile in (*plan.loads, *plan.stores):
+        name = names[id(tile.access.node)][0]
+        asked = [one.in_kernel for one in tile.switches]
+        tests[f"({' and '.join([*asked, f'{name} is None'])})" if asked else f"{name} is None"] = None
+    return " or ".join(tests)
 
 
 def _by_position(node: cst.FunctionDef) -> cst.FunctionDef:

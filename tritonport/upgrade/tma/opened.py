@@ -17,17 +17,25 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.assume import touches_memory
+from tritonport.upgrade.tma.returns import Returns, Way, opens
 
 _EMITTED = available("sm_90")
 _DEPTH = 3
 """How deep calls are opened."""
 
 
-def opened(kernel: Kernel) -> Kernel:
-    """The kernel with functions of its file in the place of their calls; itself where there is none to open."""
+def opened(kernel: Kernel) -> tuple[Kernel, tuple[Way, ...]]:
+    """The kernel with functions of its file in the place of their calls; itself where there is none to open.
+
+    Second: the ways to `if`s in it that were early returns on what only the kernel knows. A function may return values
+    of two types there, and an `if` may not leave a name with two: such a branch has to be decided before the form is
+    of use.
+    """
     opener = _Opener(kernel)
     body = opener.block(kernel.node.body, _DEPTH)
-    return replace(kernel, node=kernel.node.with_changes(body=body)) if opener.count else kernel
+    if not opener.count:
+        return kernel, ()
+    return replace(kernel, node=kernel.node.with_changes(body=body)), tuple(opener.open_ways)
 
 
 class _Opener:
@@ -37,7 +45,9 @@ class _Opener:
         taken = {one.value for one in walk(kernel.node) if isinstance(one, cst.Name)}
         bindings = kernel.module.bindings
         self.names = Names({*taken, *bindings.imported, *bindings.assigned, *bindings.kernels})
+        self.constexprs = {one.name for one in kernel.parameters if one.constexpr}
         self.count = 0
+        self.open_ways: list[Way] = []
 
     def block(self, body: cst.BaseSuite, depth: int) -> cst.BaseSuite:
         """A block with the calls in it opened."""
@@ -80,7 +90,7 @@ class _Opener:
         callee = self.kernel.module.bindings.kernels.get(call.func.value)
         if callee is None or callee.name in _EMITTED or callee.language != "gluon" or callee.name == self.kernel.name:
             return None
-        if not _opens(callee.node) or not touches_memory(callee.node.body, callee.module):
+        if not opens(callee.node) or not touches_memory(callee.node.body, callee.module):
             return None
         given = _given(callee, call)
         if given is None or self._free(callee) & self.own:
@@ -117,29 +127,12 @@ class _Opener:
         body = _renamed(callee.node.body, meanings)
         assert isinstance(body, cst.IndentedBlock)
         lines = list(body.body)[1 if callee.node.get_docstring() is not None else 0 :]
-        last = lines[-1] if lines else None
-        if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return):
-            lines.pop()
-            result = last.body[-1].value
-            if isinstance(small, cst.Assign) and result is not None:
-                lines.append(line.with_changes(body=[small.with_changes(value=result)], leading_lines=[]))
-        made += [one for one in lines if isinstance(one, cst.BaseStatement)]
+        returns = Returns(line, small, self.constexprs, self.kernel.module.tree)
+        made += returns.replaced([one for one in lines if isinstance(one, cst.BaseStatement)])
+        self.open_ways += returns.open_ways
         if made and hasattr(made[0], "leading_lines"):
             made[0] = made[0].with_changes(leading_lines=line.leading_lines)
         return made
-
-
-def _opens(function: cst.FunctionDef) -> bool:
-    """Whether a function returns at its end alone, and is more than one expression."""
-    if not isinstance(function.body, cst.IndentedBlock):
-        return False
-    lines = function.body.body
-    last = lines[-1] if lines else None
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    returns = [node for node in walk(function.body) if isinstance(node, cst.Return)]
-    inner = any(isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ListComp)) for node in walk(function.body))
-    whole = isinstance(last, cst.SimpleStatementLine) and len(last.body) == 1
-    return not inner and whole and returns in ([], [small])
 
 
 def _given(callee: Kernel, call: cst.Call) -> dict[str, cst.BaseExpression] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
@@ -21,6 +22,7 @@ from tritonport.upgrade.tma.assume import (
     Assumed,
     choices,
     of_one_type,
+    pointing,
     reached,
     specialised,
     touches_memory,
@@ -29,93 +31,15 @@ from tritonport.upgrade.tma.assume import (
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.opened import opened
-from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled
+from tritonport.upgrade.tma.returns import Way
+from tritonport.upgrade.tma.switches import Switch, switches_of
+from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
+from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
 from tritonport.upgrade.values import readers_of
 
 READ = "read from memory"
 NO_BOUND, UNKNOWN_BOUND = "is no bound of a coordinate", "its mask ends at "
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Two loads of one tile, one in each branch of an `if` on what the launch knows.
-
-    Attributes:
-        test: its condition, as source text.
-        box: the box that the load in the other branch reads; the tile's own is that of the first.
-    """
-
-    node: cst.If
-    test: str
-    other: Access
-    box: Box
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A load or a store that goes through a descriptor.
-
-    Attributes:
-        coordinates: per side of the box, as source text of the kernel.
-        order: the dimensions of the tile as the descriptor has them, the contiguous one last; None where the strides of
-            a launch decide between the two orders of a matrix.
-        operand: how dots read a loaded tile.
-        choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
-    """
-
-    access: Access
-    box: Box
-    coordinates: tuple[str, ...]
-    order: tuple[int, ...] | None
-    operand: Operand
-    choice: Choice | None = None
-
-    @property
-    def layout(self) -> str:
-        """The layout that the tile has in registers, as source text."""
-        assert isinstance(self.access.address, Form) and self.access.address.layout is not None
-        return self.access.address.layout
-
-
-@dataclass(frozen=True)
-class KernelPlan:
-    """What the stage does with one kernel.
-
-    Attributes:
-        assumed: what holds of the launches whose tiles are copied.
-        form: the kernel with the branches that these launches take, of which the copies are a part.
-    """
-
-    kernel: Kernel
-    loads: tuple[Tile, ...]
-    stores: tuple[Tile, ...]
-    refused: tuple[Refused, ...]
-    assumed: tuple[Assumed, ...]
-    form: Kernel
-
-    @property
-    def whole(self) -> bool:
-        """Whether no load of a dot's operand in a loop stays as it was, and none gets another type before the dot.
-
-        A tile of another type goes through registers: TMA spares it nothing, and a barrier for its place costs more
-        than groups of cp.async do.
-        """
-        stays = any(one.access.kind == "load" and one.access.loops for one in self.refused)
-        return not stays and not any(_is_converted(tile.access) for tile in self.loads)
-
-
-def _is_converted(access: Access) -> bool:
-    """Whether a loop gives a tile that it loads another type: `w.to(x.dtype)`."""
-    body = access.loops[-1].node.body if access.loops else cst.IndentedBlock([])
-    return any(
-        isinstance(node, cst.Call)
-        and isinstance(node.func, cst.Attribute)
-        and node.func.attr.value == "to"
-        and isinstance(node.func.value, cst.Name)
-        and node.func.value.value == access.target
-        for node in walk(body)
-    )
 
 
 def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
@@ -128,11 +52,18 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     """
     plan = _decided(module, kernel, triton)
     if plan.refused or not plan.loads:
-        form = opened(kernel)
+        form, ways = opened(kernel)
         if form is not kernel:
             other = replace(_decided(module, form, triton), kernel=kernel)
-            plan = other if len(other.loads) > len(plan.loads) else plan
+            more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
+            plan = other if more and _decides(other, ways) else plan
     return plan
+
+
+def _decides(plan: KernelPlan, ways: Sequence[Way]) -> bool:
+    """Whether what is assumed leaves none of some ways open."""
+    taken = {one.test: one.taken for one in plan.assumed}
+    return all(any(taken.get(test, branch) != branch for test, branch in way) for way in ways)
 
 
 def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
@@ -155,9 +86,11 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
 
 
 def _better(plan: KernelPlan, other: KernelPlan) -> KernelPlan:
-    """The other plan where it leaves fewer loads and keeps the copies; a branch with copies of its own is no gain."""
+    """The other plan where it leaves fewer loads, or as many and copies more, and keeps the copies; a branch with
+    copies of its own is no gain."""
     kept = {one.access.target for one in plan.loads} <= {one.access.target for one in other.loads}
-    return other if kept and len(_left(other)) < len(_left(plan)) else plan
+    found, before = ([len(_left(one)), -len(one.loads)] for one in (other, plan))
+    return other if kept and found < before else plan
 
 
 def _left(plan: KernelPlan) -> list[Refused]:
@@ -198,24 +131,25 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
             continue
         other = planner.in_other_branch(access, operands)
         found = planner.tile(access) if other is None else planner.chosen(access, other)
+        if other is not None and not isinstance(found, Tile) and planner.switches.get(id(access.node)):
+            other, found = None, planner.tile(access)
         merged |= {id(other)}
         if isinstance(found, Tile):
             loads.append(found)
         else:
             refused += [Refused(access, reason) for reason in found]
-    stores: list[Tile] = []
-    for access in accesses if loads else ():
-        if access.kind == "store" and considered("tma", access):
-            found = planner.tile(access)
-            if isinstance(found, Tile):
-                stores.append(found)
-            else:
-                refused += [Refused(access, reason) for reason in found]
+    if all(tile.switches for tile in loads):
+        # Without a descriptor that every launch needs nothing says which form it takes.
+        refused += [Refused(tile.access, Reason(NO_DESCRIPTOR, planner.under(tile.access))) for tile in loads]
+        loads = []
+    stores, stay = planner.stores() if loads else ([], [])
+    refused += stay
     return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel)
 
 
 def _host(kernel: Kernel, accesses: Sequence[Access], triton: str) -> HostNames:
-    return HostNames(kernel, triton, {access.base for access in accesses if access.base is not None})
+    pointers = {access.base for access in accesses if access.base is not None}
+    return HostNames(kernel, triton, pointers, meanings(kernel, accesses))
 
 
 def _is_operand(access: Access, kernel: Kernel) -> bool:
@@ -230,7 +164,10 @@ class _Planner:
         self.kernel, self.accesses, self.host = kernel, accesses, host
         self.constexprs = [one.name for one in kernel.parameters if one.constexpr]
         self.branches = _branches(kernel)
+        self.switches = switches_of(kernel, host)
+        self.together: set[int] = set()
         self.assigned = _assignments(kernel.node)
+        self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
         self.writers = _writers(kernel)
 
     def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
@@ -302,14 +239,44 @@ class _Planner:
             return [Reason(NO_DESCRIPTOR, "its contiguous dimension is not the last of a matrix")]
         operand = Operand()
         readers = self._readers(access, loads)
+        switches = self._switched(access)
         # Values that meet have one type: in registers.
-        if readers is not None:
+        if readers is not None and not switches:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
-        return Tile(access, box, coordinates, order, operand)
+        return Tile(access, box, coordinates, order, operand, switches=switches)
+
+    def _switched(self, access: Access) -> tuple[Switch, ...]:
+        """The `if`s on compile-time values that an access stands under, where no loop is around it."""
+        return self.switches.get(id(access.node), ()) if access.branch and not access.loops else ()
+
+    def under(self, access: Access) -> str:
+        """That an access stands under an `if`, and which."""
+        tests = self.switches.tests.get(id(access.node), ())
+        named = f" ({', '.join(f'`{test}`' for test in tests)})" if tests else ""
+        return f"it stands under an if{named}"
+
+    def stores(self) -> tuple[list[Tile], list[Refused]]:
+        """The stores that go through descriptors, and those that stay."""
+        every = [one for one in self.accesses if one.kind == "store" and considered("tma", one)]
+        # One thread begins every copy to memory and awaits it, so that copies to one tensor keep their order. What
+        # other threads write beside them has none.
+        self.together = {id(one.node) for one in every if one.base is not None}
+        found = {id(one.node): self.tile(one) for one in every}
+        failed = {one.base for one in every if not isinstance(found[id(one.node)], Tile)}
+        self.together = {id(one.node) for one in every if one.base is not None and one.base not in failed}
+        tiles: list[Tile] = []
+        stay: list[Refused] = []
+        for one in every:
+            tile = self.tile(one) if one.base in failed else found[id(one.node)]
+            if isinstance(tile, Tile):
+                tiles.append(tile)
+            else:
+                stay += [Refused(one, reason) for reason in tile]
+        return tiles, stay
 
     def _readers(self, access: Access, loads: int) -> list[cst.BaseStatement] | None:
         """The statements that read what an access loads, and no other value."""
-        if access.kind != "load":
+        if access.kind != "load" or id(access.node) not in self.alone:
             return None
         if self.assigned[access.target] == loads:
             return self._lines()
@@ -318,13 +285,15 @@ class _Planner:
     def _problem(self, access: Access) -> str | None:
         form = access.address
         assert isinstance(form, Form)
-        if access.branch:
-            return "it stands under an if"
+        if access.branch and not self._switched(access):
+            return self.under(access)
         if access.kind == "load" and (form.layout is None or any(size is None for size in form.sizes)):
             return "the shape and the layout of its tile are not spelled in this kernel"
         if any(argument.keyword is not None and argument.keyword.value == "volatile" for argument in access.node.args):
             return "it is volatile"
         for other in self.accesses:
+            if access.kind == "store" and other.kind == "store" and {id(access.node), id(other.node)} <= self.together:
+                continue
             writes = other.kind != "load" if access.kind == "load" else other is not access
             if writes and access.base in self._bases(other):
                 does = "reads" if other.kind == "load" else "writes"
@@ -358,27 +327,28 @@ class _Planner:
 
 
 def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
-    """Per call in a branch of an `if ... else`, by its identity, that statement and which of the two branches."""
+    """Per load that is a line of a branch of an `if ... else`, by its identity: that `if`, and which branch."""
     found: dict[int, tuple[cst.If, int]] = {}
     for node in walk(kernel.node.body):
         if isinstance(node, cst.If) and isinstance(node.orelse, cst.Else):
             for branch, body in enumerate((node.body, node.orelse.body)):
                 for statement in body.body:
-                    if isinstance(statement, cst.SimpleStatementLine):
-                        calls = (call for call in walk(statement) if isinstance(call, cst.Call))
-                        found.update((id(call), (node, branch)) for call in calls)
+                    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+                    if isinstance(small, (cst.Assign, cst.Expr)):
+                        found[id(small.value)] = (node, branch)
     return found
 
 
 def _writers(kernel: Kernel) -> list[tuple[str, set[str]]]:
-    """The functions that a kernel calls and that write memory, with the names that their arguments are made of."""
+    """The functions that a kernel calls and that write memory, with the names that their arguments may point to."""
     found = []
+    names = partial(pointing, module=kernel.module)
     for call in walk(kernel.node.body):
         path = dotted(call.func) if isinstance(call, cst.Call) else None
         for meaning in kernel.module.lookup(path) if path is not None else ():
             if meaning.kernel is not None and touches_memory(meaning.kernel.node.body, meaning.kernel.module, WRITES):
                 assert isinstance(call, cst.Call) and path is not None
-                found.append((path, {name for one in call.args for name in reached(one.value, kernel.node)}))
+                found.append((path, {name for one in call.args for name in reached(one.value, kernel.node, names)}))
     return found
 
 

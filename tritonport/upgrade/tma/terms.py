@@ -1,9 +1,10 @@
-"""Polynomials as source text, on the host and in the kernel, and what is known of their signs."""
+"""Polynomials as source text, on the host and in the kernel."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Loop
@@ -11,10 +12,10 @@ from tritonport.analysis.access.forms import ZERO, plus, show, times
 from tritonport.analysis.access.loops import iteration_of
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
+from tritonport.source.walk import assigned_names
 
-_ON_HOST = {"cdiv": "{triton}.cdiv", "minimum": "min", "maximum": "max", "min": "min", "max": "max"}
-_SCHEDULE = frozenset({"program_id", "num_programs", "where", *_ON_HOST})
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+HOST_FUNCTIONS = {"cdiv": "{triton}.cdiv", "minimum": "min", "maximum": "max", "min": "min", "max": "max"}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr)
 
 
 class Spelled(Exception):
@@ -22,10 +23,18 @@ class Spelled(Exception):
 
 
 class HostNames:
-    """What a launch knows: the numbers among the arguments of a kernel."""
+    """What a launch knows: the numbers among the arguments of a kernel, and what the kernel makes of these alone.
 
-    def __init__(self, kernel: Kernel, triton: str, pointers: set[str]) -> None:
+    Args:
+        pointers: arguments that are none.
+        meanings: the numbers that names of the kernel's own stand for.
+    """
+
+    def __init__(
+        self, kernel: Kernel, triton: str, pointers: set[str], meanings: Mapping[str, Dim] | None = None
+    ) -> None:
         self.triton = triton
+        self.meanings = dict(meanings or {})
         self.arguments = {one.name for one in kernel.parameters}
         code = kernel.module.tree.code_for_node
         self.known = {
@@ -71,9 +80,18 @@ class HostNames:
     def _text(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return str(node.value)
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and isinstance(node.slice, ast.Constant)
+        ):
+            # An element of a tuple, of strides for instance.
+            return f"{self._text(node.value)}[{ast.unparse(node.slice)}]"
         if isinstance(node, ast.Name) and node.id in self.known:
             default = self.known[node.id]
             return f'args["{node.id}"]' if default is None else f'args.get("{node.id}", {default})'
+        if isinstance(node, ast.Name) and node.id in self.meanings:
+            return self._meaning(node.id)
         if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
             _, operator, _ = ast.unparse(ast.BinOp(ast.Name("x"), node.op, ast.Name("y"))).split()
             of_one = operator in "*+" and isinstance(node.left, ast.BinOp) and type(node.left.op) is type(node.op)
@@ -93,14 +111,39 @@ class HostNames:
             return f"{self._grouped(node.left)} {operator} {self._grouped(node.comparators[0])}"
         if isinstance(node, ast.Call) and not node.keywords:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _ON_HOST:
+            if name in HOST_FUNCTIONS:
                 arguments = ", ".join(self._text(argument) for argument in node.args)
-                return f"{_ON_HOST[name].format(triton=self.triton)}({arguments})"
+                return f"{HOST_FUNCTIONS[name].format(triton=self.triton)}({arguments})"
         raise Spelled(f"`{ast.unparse(node)}` is not known to the launch")
+
+    def _meaning(self, name: str) -> str:
+        meant = self.meanings.pop(name)  # what a name is made of has not itself in it
+        try:
+            node = ast.parse(show(meant), mode="eval").body
+            return self._grouped(node)
+        except SyntaxError:
+            raise Spelled(f"`{name}` is not known to the launch") from None
+        finally:
+            self.meanings[name] = meant
 
     def _grouped(self, node: ast.expr) -> str:
         text = self._text(node)
         return f"({text})" if isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare)) else text
+
+
+def as_operand(test: str) -> str:
+    """A condition as it stands beside `and` and behind `not`."""
+    node = ast.parse(test, mode="eval").body
+    return test if isinstance(node, (ast.Name, ast.Subscript)) else f"({test})"
+
+
+def meanings(kernel: Kernel, accesses: Iterable[Access]) -> dict[str, Dim]:
+    """The numbers that the names of a kernel stand for which it assigns once."""
+    assigned = Counter([*(one.name for one in kernel.parameters), *assigned_names(kernel.node.body)])
+    found: dict[str, Dim] = {}
+    for access in accesses:
+        found.update((name, number) for name, number in access.numbers.items() if assigned[name] == 1)
+    return {name: number for name, number in found.items() if name not in number.atoms()}
 
 
 class KernelNames:
@@ -119,7 +162,7 @@ class KernelNames:
         """
         parts = []
         for loop in self.loops:
-            passed = times(loop.stride, dims.number(-1)) if _goes_down(loop) and loop.stride is not None else None
+            passed = times(loop.stride, dims.number(-1)) if goes_down(loop) and loop.stride is not None else None
             left = ZERO
             for key, value in dim.terms:
                 others = tuple(atom for atom in key if atom != iteration_of(loop.target))
@@ -187,14 +230,15 @@ class KernelNames:
         return number is None or number == dims.symbol(name)
 
 
-def by_index(dim: Dim, loops: Sequence[Loop]) -> Dim:
+def by_index(dim: Dim, loops: Sequence[Loop], down: bool = False) -> Dim:
     """Counts of iterations written with the index: `iteration of k * BLOCK_K` is `k` in `range(0, K, BLOCK_K)`.
 
-    Of a loop that goes down it is the other way round, so that what is added up is positive.
+    Of a loop that goes down it is the other way round, so that what is added up is positive, unless `down` is said: a
+    tile that moves on while the index falls, and one that falls with it.
     """
     for loop in loops:
         counted = iteration_of(loop.target)
-        if _goes_down(loop):
+        if goes_down(loop) and not down:
             assert loop.first is not None and loop.stride is not None
             index = plus(loop.first, times(loop.stride, dims.symbol(counted)))
             dim = _exchanged(dim, loop.target, index)
@@ -215,7 +259,8 @@ def by_index(dim: Dim, loops: Sequence[Loop]) -> Dim:
     return dim
 
 
-def _goes_down(loop: Loop) -> bool:
+def goes_down(loop: Loop) -> bool:
+    """Whether every iteration makes the index of a loop smaller."""
     stride = loop.stride
     return loop.first is not None and stride is not None and bool(stride.terms) and all(n < 0 for _, n in stride.terms)
 
@@ -229,149 +274,6 @@ def _exchanged(dim: Dim, atom: str, meaning: Dim) -> Dim:
             part = times(part, meaning)
         found = plus(found, part)
     return found
-
-
-def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collection[str] = ()) -> tuple[str, ...] | None:
-    """The arguments that must not be negative for a coordinate to be zero or more; None where that is not shown.
-
-    It is shown of a sum of products of indices that start at zero or above, of the program's id, of sizes, and of what
-    a schedule of tiles makes of these alone. `positive`: names of what is above zero.
-    """
-    signs = _Signs(access, kernel, positive)
-    return tuple(sorted(signs.relied)) if signs.of(dim) else None
-
-
-class _Signs:
-    """What is known of the signs of a kernel's numbers at one place.
-
-    Attributes:
-        relied: the arguments that the answers rely on: run-time ones, and compile-time ones that are a summand.
-    """
-
-    def __init__(self, access: Access, kernel: Kernel, positive: Collection[str]) -> None:
-        self.access, self.kernel, self.positive = access, kernel, positive
-        self.parameters = {one.name: one.constexpr for one in kernel.parameters}
-        self.loops = {loop.target: loop for loop in access.loops}
-        self.relied: set[str] = set()
-
-    def of(self, dim: Dim) -> bool:
-        """Whether a polynomial is zero or more."""
-        for monomial, factor in self._without_last(dim).terms:
-            if factor < 0 or not all(self._atom(atom) for atom in monomial):
-                return False
-            if monomial and all(self.parameters.get(atom) for atom in monomial):
-                self.relied.update(monomial)
-        return True
-
-    def _without_last(self, dim: Dim) -> Dim:
-        """`cdiv(K, B) * B - B` as one of its terms, which is enough: of a size above zero there is a block."""
-        for monomial, factor in dim.terms:
-            for atom in monomial if factor > 0 else ():
-                others = list(monomial)
-                others.remove(atom)
-                less = term(tuple(others), -factor)
-                counted = less.terms[0] in dim.terms and self._counts_blocks(atom)
-                if counted and all(self._atom(one) for one in others):
-                    return self._without_last(plus(plus(dim, less, -1), term(monomial, factor), -1))
-        return dim
-
-    def _counts_blocks(self, atom: str) -> bool:
-        try:
-            node = ast.parse(atom, mode="eval").body
-        except SyntaxError:
-            return False
-        if not isinstance(node, ast.Call) or _called(node) != "cdiv" or len(node.args) != 2:
-            return False
-        return all(isinstance(one, ast.Name) and one.id in self.positive for one in node.args)
-
-    def _atom(self, atom: str) -> bool:
-        if any(atom == iteration_of(name) for name in self.loops):
-            return True
-        try:
-            node = ast.parse(self.access.origins.get(atom, atom), mode="eval").body
-        except SyntaxError:
-            return False
-        return self._name(node.id) if isinstance(node, ast.Name) else self._node(node)
-
-    def _name(self, name: str) -> bool:
-        if name in self.parameters:
-            if not self.parameters[name]:
-                self.relied.add(name)
-            return True
-        if name in self.loops:
-            return self._counts_up(self.loops[name])
-        origin = self.access.origins.get(name, name)
-        if origin != name:
-            return self._atom(name)
-        # A name of the kernel: what it stands for. One that stands for itself is not known.
-        meant = self.access.numbers.get(name)
-        return meant is not None and name not in meant.atoms() and self.of(meant)
-
-    def _counts_up(self, loop: Loop) -> bool:
-        if loop.kind not in ("range", "static_range") or loop.first is None or loop.stride is None:
-            return False
-        return all(factor > 0 for _, factor in loop.stride.terms) and self.of(loop.first)
-
-    def _node(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, int) and node.value >= 0
-        if isinstance(node, ast.Name):
-            return self._name(node.id)
-        if isinstance(node, ast.BinOp):
-            if isinstance(node.op, (ast.Add, ast.Mult)):
-                return self._node(node.left) and self._node(node.right)
-            if isinstance(node.op, ast.Mod):
-                return self._node(node.left)  # the sign of the dividend
-            # A schedule divides by sizes of groups, which no program leaves at zero.
-            return isinstance(node.op, ast.FloorDiv) and self._node(node.left) and self._of_sizes(node.right)
-        if isinstance(node, ast.IfExp):
-            return self._node(node.body) and self._node(node.orelse)
-        return isinstance(node, ast.Call) and self._call(node)
-
-    def _call(self, node: ast.Call) -> bool:
-        name = _called(node)
-        if name in ("program_id", "num_programs"):
-            return True
-        if name in ("max", "maximum"):
-            return any(self._node(argument) for argument in node.args)
-        if name == "where":
-            return len(node.args) == 3 and all(self._node(argument) for argument in node.args[1:])
-        if name in ("cdiv", "min", "minimum"):
-            return all(self._node(argument) for argument in node.args)
-        # What a function of the project makes of the program's id and of sizes alone is a place in a schedule of tiles.
-        return self._is_kernel(node) and all(self._of_sizes(one) for one in node.args)
-
-    def _is_kernel(self, node: ast.Call) -> bool:
-        """Whether every function that a call can mean is a jit function, of the file or of one that it imports from."""
-        meanings = self.kernel.module.lookup(ast.unparse(node.func))
-        return bool(meanings) and all(one.kind == "kernel" for one in meanings)
-
-    def _of_sizes(self, node: ast.expr) -> bool:
-        """Whether an expression is made of the program's id and of what never goes below zero alone."""
-        functions = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
-        for one in ast.walk(node):
-            if isinstance(one, ast.Call) and _called(one) not in _SCHEDULE:
-                return False
-            if isinstance(one, ast.Name) and id(one) not in functions and not self._size(one.id):
-                return False
-        return True
-
-    def _size(self, name: str) -> bool:
-        if name in self.kernel.module.bindings.imported or name in self.parameters:
-            return True
-        if name in self.loops:
-            return self._name(name)
-        meant = self.access.numbers.get(name)
-        if meant is None or name in meant.atoms():
-            return False
-        try:
-            return all(self._of_sizes(ast.parse(atom, mode="eval").body) for atom in meant.atoms())
-        except SyntaxError:
-            return False
-
-
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _quotient(dim: Dim, divisor: Dim | None) -> Dim | None:
@@ -406,4 +308,15 @@ def term(monomial: Monomial, factor: int) -> Dim:
     return _dim({monomial: factor})
 
 
-__all__ = ["HostNames", "KernelNames", "Spelled", "by_index", "never_negative", "quotient", "term"]
+__all__ = [
+    "HOST_FUNCTIONS",
+    "HostNames",
+    "KernelNames",
+    "Spelled",
+    "as_operand",
+    "by_index",
+    "goes_down",
+    "meanings",
+    "quotient",
+    "term",
+]

@@ -1,0 +1,176 @@
+"""Stage tma: `if`s on compile-time values, early returns of functions, functions that write, several stores."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+from tests.upgrade.test_tma_proofs import expected, given
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def work(table, count, BLOCK: tl.constexpr, RAGGED: tl.constexpr):
+    block = tl.program_id(0)
+    if RAGGED:
+        if block >= tl.load(count):
+            return -1, 0
+        return tl.load(table + block), tl.load(table + block + 1)
+    return block * BLOCK, BLOCK
+
+
+@triton.jit
+def noted(sums_ptr, places, sums, N: tl.constexpr):
+    tl.store(sums_ptr + places[:, None] * N + tl.arange(0, N)[None, :], sums)
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, first_ptr, last_ptr, sums_ptr, table, count, M, K,
+    N: tl.constexpr, BLOCK: tl.constexpr, RAGGED: tl.constexpr, HAS_FIRST: tl.constexpr,
+):
+    row, valid = work(table, count, BLOCK, RAGGED)
+    if row < 0:
+        return
+    places, cols = tl.arange(0, BLOCK), tl.arange(0, N)
+    rows = row + places
+    mask = (places < valid)[:, None]
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    if HAS_FIRST:
+        top = tl.load(b_ptr + places[:, None] * N + cols[None, :])
+        first = tl.load(first_ptr + cols[:, None] * N + cols[None, :])
+        acc += tl.dot(top, first)
+    for k in range(0, K, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(a_ptr + rows[:, None] * K + steps[None, :], mask=mask & (steps[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc += tl.dot(a, b)
+    noted(sums_ptr, rows, acc * 2, N)
+    if last_ptr is not None:
+        tl.store(last_ptr + rows[:, None] * N + cols[None, :], acc, mask=mask)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=mask)
+    tl.store(c_ptr + M * N + rows[:, None] * N + cols[None, :], -acc, mask=mask)
+
+
+def launch(a, b, first=None, last=None, ragged=False):
+    (M, K), N = a.shape, b.shape[1]
+    c, sums = torch.full((2, M, N), 7.0), torch.full((M, N), 7.0)
+    product_kernel[(M // 16,)](
+        a, b, c, first, last, sums, torch.arange(0, M + 1, 16), torch.tensor(M // 16), M, K,
+        N=N, BLOCK=16, RAGGED=ragged, HAS_FIRST=first is not None,
+    )
+    return torch.cat([c, sums[None]])
+"""
+
+
+def inputs(first: bool, last: bool) -> dict[str, Any]:
+    found = given(32, 40)
+    found["first"] = torch.randint(-3, 4, (32, 32)).to(torch.float16) if first else None
+    found["last"] = torch.full((32, 32), 7.0) if last else None
+    return found
+
+
+def product(given: dict[str, Any]) -> torch.Tensor:
+    found = expected({"a": given["a"], "b": given["b"]})[:32]
+    if given["first"] is None:
+        return found
+    return found + (given["b"][:16].float() @ given["first"].float()).repeat(2, 1)
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+def test_each_launch_takes_the_copies_that_it_comes_to(first: bool, last: bool, ragged: bool, tmp_path: Path) -> None:
+    if ragged and first != last:
+        pytest.skip("the same launch as the others of the table")
+    inp = inputs(first, last)
+    text = upgraded(KERNEL).text
+    if ragged:  # lengths of the table are not those of the blocks
+        text = text.replace("tl.load(table + block + 1)", "BLOCK").replace("gl.load(table + block + 1)", "BLOCK")
+    got, made = run(text, tmp_path, **inp, ragged=ragged)
+    wanted = product(inp)
+    torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)
+    if last:
+        torch.testing.assert_close(inp["last"], wanted, rtol=0, atol=0)
+    assert made == ([] if ragged else [True] * (4 + 2 * first + last))
+
+
+def test_the_entry_asks_for_what_a_launch_comes_to() -> None:
+    text = " ".join(upgraded(KERNEL).text.split())
+    assert "(HAS_FIRST and first_desc is None)" in text
+    assert "((last_ptr is not None) and last_desc is None)" in text
+    assert 'if not args["RAGGED"] and args["HAS_FIRST"] else None' in text
+    assert 'if not args["RAGGED"] and args["last_ptr"] is not None else None' in text
+    tiles = text[text.index("def product_kernel_tiles(") : text.rindex("def product_kernel(")]
+    assert "work(" not in tiles and "if row < 0: return" in tiles
+
+
+def test_a_misaligned_optional_pointer_takes_the_pointers(tmp_path: Path) -> None:
+    inp = inputs(True, True)
+    shifted = torch.zeros(32 * 32 + 1, dtype=torch.float16)[1:].view(32, 32)
+    shifted.copy_(inp["first"])
+    got, made = run(upgraded(KERNEL).text, tmp_path, **{**inp, "first": shifted})
+    wanted = product(inp)
+    torch.testing.assert_close(got[0], wanted, rtol=0, atol=0)
+    assert made.count(False) == 1
+
+
+def said(text: str) -> list[str]:
+    return [one.message for one in upgraded(text).diagnostics if one.code in ("TP411", "TP412")]
+
+
+REFUSED = {
+    "a flag that the kernel reads": ("    if HAS_FIRST:\n", "    if tl.load(count) > 0:\n", "of first", "under an if"),
+    "a flag of the program": ("    if HAS_FIRST:\n", "    if row < 16:\n", "of first", "under an if (`row < 16`)"),
+    "an argument of the launch that is no constant": (
+        "    if HAS_FIRST:\n", "    if K > 16:\n", "of first", "(`K > 16`)",
+    ),
+    "a flag that the kernel changes": (
+        "    if HAS_FIRST:\n", "    HAS_FIRST = HAS_FIRST and K > 16\n    if HAS_FIRST:\n", "of first", "under an if",
+    ),
+    "an early return on what only the kernel knows": (
+        "    return block * BLOCK, BLOCK\n",
+        "    if block > 7:\n        return block * BLOCK, 0\n    return block * BLOCK, BLOCK\n",
+        "of a", "is a tile that a function makes",
+    ),
+    "a return in a loop": (
+        "        return tl.load(table + block), tl.load(table + block + 1)\n",
+        "        for i in range(0, 4):\n            if tl.load(table + i) > block:\n                return i, i\n"
+        "        return tl.load(table + block), tl.load(table + block + 1)\n",
+        "of a", "is a tile that a function makes",
+    ),
+    "a function that gets the pointer": (
+        "noted(sums_ptr, rows, acc", "noted(a_ptr + 1, rows, acc", "of a", "a_ptr to noted",
+    ),
+    "a function that gets the pointer by another name": (
+        "    noted(sums_ptr, rows, acc", "    there = (sums_ptr, a_ptr)\n    noted(there[1], rows, acc",
+        "of a", "a_ptr to noted",
+    ),
+    "a second store whose place is read": (
+        "c_ptr + M * N + rows[:, None]", "c_ptr + tl.load(count) + rows[:, None]", "(to c_ptr)", "also writes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
+    right, wrong, access, words = REFUSED[case]
+    assert right in KERNEL
+    text = KERNEL.replace(right, wrong)
+    if "noted" in right:
+        text = text.replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
+    found = said(text)
+    assert any(access in one and words in one for one in found), found
+
+
+def test_products_of_a_tile_are_no_pointer_to_it() -> None:
+    assert not any("to noted" in one for one in said(KERNEL))

@@ -1,0 +1,103 @@
+"""The `if`s on compile-time values around an access: a launch that leaves it out needs no descriptor for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tritonport.source.kernel import Kernel
+from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.terms import HostNames, Spelled, as_operand
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One `if`, and the branch that the access is in (0 or 1).
+
+    Attributes:
+        test: as the kernel writes it.
+        on_host: as the launch writes it.
+    """
+
+    test: str
+    on_host: str
+    branch: int
+
+    @property
+    def condition(self) -> str:
+        """When a launch comes to the access, as it writes it."""
+        return f"not {as_operand(self.on_host)}" if self.branch else self.on_host
+
+    @property
+    def in_kernel(self) -> str:
+        """When a launch comes to the access, as the kernel writes it beside `and`."""
+        return f"not {as_operand(self.test)}" if self.branch else as_operand(self.test)
+
+
+@dataclass
+class Switches(dict[int, tuple[Switch, ...]]):
+    """Per call under `if`s that are all decided when the kernel is compiled, by its identity, these `if`s.
+
+    Attributes:
+        tests: per call under any `if`s, the tests of all of them.
+    """
+
+    tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+def switches_of(kernel: Kernel, host: HostNames) -> Switches:
+    """The `if`s around each call of a kernel."""
+    found = Switches()
+    body = kernel.node.body
+    for call, path in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), ()):
+        found.tests[id(call)] = tuple(kernel.module.tree.code_for_node(node.test).strip() for node, _ in path)
+        made = [_switch(node, branch, kernel, host) for node, branch in path]
+        switches = tuple(one for one in made if one is not None)
+        if made and len(switches) == len(made):
+            found[id(call)] = switches
+    return found
+
+
+def _calls(
+    statements: Sequence[cst.CSTNode], path: tuple[tuple[cst.If, int], ...]
+) -> Iterator[tuple[cst.Call, tuple[tuple[cst.If, int], ...]]]:
+    for statement in statements:
+        if isinstance(statement, cst.If):
+            yield from _calls(statement.body.body, (*path, (statement, 0)))
+            orelse = statement.orelse
+            behind = [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse is not None else ()
+            yield from _calls(behind, (*path, (statement, 1)))
+        elif isinstance(statement, (cst.For, cst.While)):
+            yield from _calls(statement.body.body, path)
+        else:
+            yield from ((call, path) for call in walk(statement) if isinstance(call, cst.Call))
+
+
+def _switch(node: cst.If, branch: int, kernel: Kernel, host: HostNames) -> Switch | None:
+    """The switch of one `if`; None where the test is not decided when the kernel is compiled, or the launch cannot ask
+    it."""
+    test = kernel.module.tree.code_for_node(node.test).strip()
+    constexprs = {one.name for one in kernel.parameters if one.constexpr}
+    parameters = {one.name for one in kernel.parameters}
+    fixed = constexprs | (parameters if _asks_for_none(node.test) else set())
+    if not names_of(node.test) <= fixed - set(assigned_names(kernel.node.body)) | {"None"}:
+        return None
+    try:
+        return Switch(test, host.source(test), branch)
+    except Spelled:
+        return None
+
+
+def _asks_for_none(test: cst.BaseExpression) -> bool:
+    """Whether a test is `x is None` or `x is not None`: what is None is known when the kernel is compiled."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    target = test.comparisons[0]
+    nothing = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
+    return nothing and isinstance(target.operator, (cst.Is, cst.IsNot)) and isinstance(test.left, cst.Name)
+
+
+__all__ = ["Switch", "Switches", "switches_of"]

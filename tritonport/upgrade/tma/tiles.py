@@ -1,0 +1,103 @@
+"""What the stage does with a kernel: its tiles, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, Form
+from tritonport.source.kernel import Kernel
+from tritonport.source.walk import walk
+from tritonport.upgrade.dots import Operand
+from tritonport.upgrade.legality import Refused
+from tritonport.upgrade.tma.assume import Assumed
+from tritonport.upgrade.tma.boxes import Box
+from tritonport.upgrade.tma.switches import Switch
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Two loads of one tile, one in each branch of an `if` on what the launch knows.
+
+    Attributes:
+        test: its condition, as source text.
+        box: the box that the load in the other branch reads; the tile's own is that of the first.
+    """
+
+    node: cst.If
+    test: str
+    other: Access
+    box: Box
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A load or a store that goes through a descriptor.
+
+    Attributes:
+        coordinates: per side of the box, as source text of the kernel.
+        order: the dimensions of the tile as the descriptor has them, the contiguous one last; None where the strides of
+            a launch decide between the two orders of a matrix.
+        operand: how dots read a loaded tile.
+        choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
+        switches: the `if`s on compile-time values that it stands under; a launch that goes another way needs no
+            descriptor.
+    """
+
+    access: Access
+    box: Box
+    coordinates: tuple[str, ...]
+    order: tuple[int, ...] | None
+    operand: Operand
+    choice: Choice | None = None
+    switches: tuple[Switch, ...] = ()
+
+    @property
+    def layout(self) -> str:
+        """The layout that the tile has in registers, as source text."""
+        assert isinstance(self.access.address, Form) and self.access.address.layout is not None
+        return self.access.address.layout
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """What the stage does with one kernel.
+
+    Attributes:
+        assumed: what holds of the launches whose tiles are copied.
+        form: the kernel with the branches that these launches take, of which the copies are a part.
+    """
+
+    kernel: Kernel
+    loads: tuple[Tile, ...]
+    stores: tuple[Tile, ...]
+    refused: tuple[Refused, ...]
+    assumed: tuple[Assumed, ...]
+    form: Kernel
+
+    @property
+    def whole(self) -> bool:
+        """Whether no load of a dot's operand in a loop stays as it was, and none gets another type before the dot.
+
+        A tile of another type goes through registers: TMA spares it nothing, and a barrier for its place costs more
+        than groups of cp.async do.
+        """
+        stays = any(one.access.kind == "load" and one.access.loops for one in self.refused)
+        return not stays and not any(_is_converted(tile.access) for tile in self.loads)
+
+
+def _is_converted(access: Access) -> bool:
+    """Whether a loop gives a tile that it loads another type: `w.to(x.dtype)`."""
+    body = access.loops[-1].node.body if access.loops else cst.IndentedBlock([])
+    return any(
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value == "to"
+        and isinstance(node.func.value, cst.Name)
+        and node.func.value.value == access.target
+        for node in walk(body)
+    )
+
+
+__all__ = ["Choice", "KernelPlan", "Tile"]
