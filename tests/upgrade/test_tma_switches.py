@@ -174,3 +174,14 @@ def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
 
 def test_products_of_a_tile_are_no_pointer_to_it() -> None:
     assert not any("to noted" in one for one in said(KERNEL))
+
+
+def test_each_of_several_loads_to_one_name_is_found_at_its_line() -> None:
+    text = KERNEL.replace(
+        "        acc += tl.dot(a, b)\n    noted",
+        "        acc += tl.dot(a, b)\n    for k in range(0, K, BLOCK):\n"
+        "        a = tl.load(a_ptr + rows[:, None] * K + (k + tl.arange(0, BLOCK))[None, :], mask=mask, other=1.0)\n"
+        "        acc += tl.dot(a, tl.load(b_ptr + tl.arange(0, BLOCK)[:, None] * N + cols[None, :]))\n    noted",
+    ).replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
+    (found,) = [one for one in upgraded(text).diagnostics if "masked elements are 1.0" in one.message]
+    assert "other=1.0" in text.split("\n")[found.line - 1]

@@ -264,6 +264,7 @@ class _Original:
         self.text = text
         self.module = without_block_pointers(SourceModule(text, path, shared_project()), target)
         self.kernels = {kernel.qualified: kernel for kernel in self.module.kernels}
+        self.read: dict[int, tuple[Kernel, list[Access]]] = {}
 
     def lines_of_loops(self, plan: KernelPlan) -> set[int]:
         """Where the loops of a plan stand: a port has the loops of its original."""
@@ -309,14 +310,29 @@ class _Original:
         name = kernel.name if kernel is not None else finding.kernel
         return Diagnostic(finding.code, finding.message, self.module.path, line, column, name)
 
+    def _accesses(self, kernel: Kernel) -> list[Access]:
+        found = self.read.get(id(kernel.node))
+        if found is None:
+            # The kernel is kept, so that no other gets its identity.
+            found = self.read[id(kernel.node)] = (kernel, accesses_of(kernel.module, kernel))
+        return found[1]
+
     def _place(self, access: Access) -> tuple[int, int]:
         kernel = self.kernels.get(access.kernel.qualified)
         if kernel is None:
             return 1, 1
+        # Of several loads to one name the port has as many, in the same order.
+        alike, ported = (
+            [one.node for one in self._accesses(of) if _signature(one) == _signature(access)]
+            for of in (kernel, access.kernel)
+        )
+        place = next((index for index, node in enumerate(ported) if node is access.node), None)
+        if place is not None and len(alike) == len(ported):
+            return self.module.position(alike[place])
         # The port may have written a load once per layout: `page_k` and `page_v` for `page`.
         same = [
             one
-            for one in accesses_of(self.module, kernel)
+            for one in self._accesses(kernel)
             if one.kind == access.kind
             and (one.target == access.target or (one.target and access.target.startswith(f"{one.target}_")))
         ]
@@ -324,6 +340,11 @@ class _Original:
         if not same:
             return self.module.line_of(kernel), 1
         return self.module.position(same[0].node)
+
+
+def _signature(access: Access) -> tuple[str, str, str | None]:
+    """What an access of a port has in common with that of the original."""
+    return access.kind, access.target, access.base
 
 
 __all__ = ["ALL", "STAGES", "steps_to", "upgrade_text"]
