@@ -107,7 +107,7 @@ def test_each_launch_takes_the_copies_that_it_comes_to(first: bool, last: bool, 
 def test_the_entry_asks_for_what_a_launch_comes_to() -> None:
     text = " ".join(upgraded(KERNEL).text.split())
     assert "(HAS_FIRST and first_desc is None)" in text
-    assert "((last_ptr is not None) and last_desc is None)" in text
+    assert "(last_ptr is not None and last_desc is None)" in text
     assert 'if not args["RAGGED"] and args["HAS_FIRST"] else None' in text
     assert 'if not args["RAGGED"] and args["last_ptr"] is not None else None' in text
     tiles = text[text.index("def product_kernel_tiles(") : text.rindex("def product_kernel(")]

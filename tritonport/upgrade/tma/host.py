@@ -9,7 +9,7 @@ from tritonport.analysis.access.forms import ALWAYS
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.tma.boxes import Side
 from tritonport.upgrade.tma.plan import Tile
-from tritonport.upgrade.tma.terms import HostNames, meanings
+from tritonport.upgrade.tma.terms import HostNames, as_operand, meanings
 from tritonport.upgrade.tma.ways import asked
 
 
@@ -36,7 +36,7 @@ def descriptor_text(
     options += [", stored=True"] if tile.access.kind == "store" else []
     text = f"{helpers['tile_descriptor']}({pointer}, {lists}{''.join(options)})"
     tests = list(dict.fromkeys([*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]))
-    tests = [f"({test})" if " or " in test and len(tests) > 1 else test for test in tests]
+    tests = [as_operand(test) if len(tests) > 1 else test for test in tests]
     return f"{text} if {' and '.join(tests)} else None" if tests else text
 
 

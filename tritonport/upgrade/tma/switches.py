@@ -29,12 +29,12 @@ class Switch:
     @property
     def condition(self) -> str:
         """When a launch comes to the access, as it writes it."""
-        return f"not {as_operand(self.on_host)}" if self.branch else self.on_host
+        return f"not {as_operand(self.on_host, negated=True)}" if self.branch else self.on_host
 
     @property
     def in_kernel(self) -> str:
         """When a launch comes to the access, as the kernel writes it beside `and`."""
-        return f"not {as_operand(self.test)}" if self.branch else as_operand(self.test)
+        return f"not {as_operand(self.test, negated=True)}" if self.branch else as_operand(self.test)
 
 
 @dataclass
