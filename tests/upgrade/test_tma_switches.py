@@ -129,13 +129,13 @@ def said(text: str) -> list[str]:
 
 
 REFUSED = {
-    "a flag that the kernel reads": ("    if HAS_FIRST:\n", "    if tl.load(count) > 0:\n", "of first", "under an if"),
-    "a flag of the program": ("    if HAS_FIRST:\n", "    if row < 16:\n", "of first", "under an if (`row < 16`)"),
-    "an argument of the launch that is no constant": (
-        "    if HAS_FIRST:\n", "    if K > 16:\n", "of first", "(`K > 16`)",
+    "a branch that an iteration may leave out": (
+        "        a = tl.load(a_ptr", "        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n"
+        "        if k < 32:\n            a = tl.load(a_ptr", "of a", "under an if (`k < 32`)",
     ),
-    "a flag that the kernel changes": (
-        "    if HAS_FIRST:\n", "    HAS_FIRST = HAS_FIRST and K > 16\n    if HAS_FIRST:\n", "of first", "under an if",
+    "a branch on what may be another each time": (
+        "        a = tl.load(a_ptr", "        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n"
+        "        if tl.load(count) > 1:\n            a = tl.load(a_ptr", "of a", "under an if",
     ),
     "an early return on what only the kernel knows": (
         "    return block * BLOCK, BLOCK\n",
@@ -166,7 +166,7 @@ def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
     right, wrong, access, words = REFUSED[case]
     assert right in KERNEL
     text = KERNEL.replace(right, wrong)
-    if "noted" in right:
+    if "noted" in right or "a = tl.load" in right:
         text = text.replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
     found = said(text)
     assert any(access in one and words in one for one in found), found
@@ -185,3 +185,39 @@ def test_each_of_several_loads_to_one_name_is_found_at_its_line() -> None:
     ).replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
     (found,) = [one for one in upgraded(text).diagnostics if "masked elements are 1.0" in one.message]
     assert "other=1.0" in text.split("\n")[found.line - 1]
+
+
+BRANCHES = {
+    "a product of some programs": ("    if HAS_FIRST:\n", "    if row < 16:\n"),
+    "stores of some programs": ("    if last_ptr is not None:\n", "    if row < 16:\n"),
+}
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_a_branch_that_each_program_takes_whole_has_its_copies(case: str, tmp_path: Path) -> None:
+    right, wrong = BRANCHES[case]
+    inp = inputs(True, True)
+    found = upgraded(KERNEL.replace(right, wrong))
+    got, made = run(found.text, tmp_path, **inp)
+    assert made == [True] * 7
+    wanted = product(inp)
+    if "product" in case:
+        wanted[16:] -= inp["b"][:16].float() @ inp["first"].float()
+    else:
+        assert torch.equal(inp["last"][16:], torch.full((16, 32), 7.0)) and torch.equal(inp["last"][:16], wanted[:16])
+    torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)
+
+
+def test_a_loop_whose_iterations_all_take_one_branch_has_its_copies(tmp_path: Path) -> None:
+    text = KERNEL.replace(
+        "        a = tl.load(a_ptr",
+        "        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n        if row < 16:\n            a = tl.load(a_ptr",
+    )
+    inp = inputs(False, False)
+    found = upgraded(text)
+    assert "a_desc" in found.text
+    got, made = run(found.text, tmp_path, **inp)
+    assert all(made)
+    wanted = product(inp)
+    wanted[16:] = 0.0
+    torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)

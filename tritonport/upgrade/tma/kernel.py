@@ -79,6 +79,8 @@ def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[s
     known: dict[str, str] = {}
     for tile in (*plan.loads, *plan.stores):
         conditions = [*(one.condition for one in plan.assumed), *(one.condition for one in tile.switches)]
+        if tile.optional and f'args["{tile.box.base}"] is not None' not in conditions:
+            conditions.append(f'args["{tile.box.base}"] is not None')
         text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, conditions)
         if text not in known:
             wanted = tile.access.target or stem(tile.box.base)

@@ -205,7 +205,7 @@ class _Planner:
         except Spelled as error:
             return [Reason(NO_DESCRIPTOR, f"it stands under an if, and {error}")]
         choice = Choice(node, test, other, second.box)
-        return replace(first, access=access, choice=choice)
+        return replace(first, access=access, choice=choice, optional=False)
 
     def tile(self, access: Access, loads: int = 1, like: Box | None = None) -> Tile | list[Reason]:
         """The tile of an access, or the conditions that it fails.
@@ -240,14 +240,21 @@ class _Planner:
         operand = Operand()
         readers = self._readers(access, loads)
         switches = self._switched(access)
+        optional = len(self.switches.tests.get(id(access.node), ())) > len(switches)
         # Values that meet have one type: in registers.
-        if readers is not None and not switches:
+        if readers is not None and not access.branch:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
-        return Tile(access, box, coordinates, order, operand, switches=switches)
+        return Tile(access, box, coordinates, order, operand, switches=switches, optional=optional)
 
     def _switched(self, access: Access) -> tuple[Switch, ...]:
-        """The `if`s on compile-time values that an access stands under, where no loop is around it."""
-        return self.switches.get(id(access.node), ()) if access.branch and not access.loops else ()
+        """The `if`s on compile-time values that an access stands under; what a loop loads has a place without them."""
+        placed = access.kind == "load" and bool(access.loops)
+        return self.switches.get(id(access.node), ()) if access.branch and not placed else ()
+
+    def _may_branch(self, access: Access) -> bool:
+        """Whether an access may stand under its `if`s: all threads of a program take one branch, and what is begun in
+        it is awaited in it. The barrier of a loop is turned by every iteration, so that all have to take the same."""
+        return not access.loops or access.kind == "store" or id(access.node) in self.switches.steady
 
     def under(self, access: Access) -> str:
         """That an access stands under an `if`, and which."""
@@ -285,7 +292,7 @@ class _Planner:
     def _problem(self, access: Access) -> str | None:
         form = access.address
         assert isinstance(form, Form)
-        if access.branch and not self._switched(access):
+        if access.branch and not self._may_branch(access):
             return self.under(access)
         if access.kind == "load" and (form.layout is None or any(size is None for size in form.sizes)):
             return "the shape and the layout of its tile are not spelled in this kernel"

@@ -39,41 +39,61 @@ class Switch:
 
 @dataclass
 class Switches(dict[int, tuple[Switch, ...]]):
-    """Per call under `if`s that are all decided when the kernel is compiled, by its identity, these `if`s.
+    """Per call, by its identity, the `if`s around it that are decided when the kernel is compiled.
 
     Attributes:
         tests: per call under any `if`s, the tests of all of them.
+        steady: the calls whose `if`s take one branch in all iterations of the loops around them, which only the kernel
+            knows: a barrier that each iteration of such a loop turns is then awaited in all of them or in none.
     """
 
     tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    steady: set[int] = field(default_factory=set)
 
 
 def switches_of(kernel: Kernel, host: HostNames) -> Switches:
     """The `if`s around each call of a kernel."""
     found = Switches()
     body = kernel.node.body
-    for call, path in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), ()):
+    for call, path, changing in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), (), frozenset()):
         found.tests[id(call)] = tuple(kernel.module.tree.code_for_node(node.test).strip() for node, _ in path)
         made = [_switch(node, branch, kernel, host) for node, branch in path]
-        switches = tuple(one for one in made if one is not None)
-        if made and len(switches) == len(made):
-            found[id(call)] = switches
+        found[id(call)] = tuple(one for one in made if one is not None)
+        if not any(
+            names_of(node.test) & changing or _calls_any(node.test) or _known(node, kernel, host) for node, _ in path
+        ):
+            found.steady.add(id(call))
     return found
 
 
+def _calls_any(test: cst.BaseExpression) -> bool:
+    """Whether a test may be another wherever it is asked, as what is read from memory is."""
+    return any(isinstance(one, cst.Call) for one in walk(test))
+
+
+def _known(node: cst.If, kernel: Kernel, host: HostNames) -> bool:
+    try:
+        host.source(kernel.module.tree.code_for_node(node.test).strip())
+    except Spelled:
+        return False
+    return True
+
+
 def _calls(
-    statements: Sequence[cst.CSTNode], path: tuple[tuple[cst.If, int], ...]
-) -> Iterator[tuple[cst.Call, tuple[tuple[cst.If, int], ...]]]:
+    statements: Sequence[cst.CSTNode], path: tuple[tuple[cst.If, int], ...], changing: frozenset[str]
+) -> Iterator[tuple[cst.Call, tuple[tuple[cst.If, int], ...], frozenset[str]]]:
+    """Each call, the `if`s around it, and the names that the loops around it change."""
     for statement in statements:
         if isinstance(statement, cst.If):
-            yield from _calls(statement.body.body, (*path, (statement, 0)))
+            yield from _calls(statement.body.body, (*path, (statement, 0)), changing)
             orelse = statement.orelse
             behind = [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse is not None else ()
-            yield from _calls(behind, (*path, (statement, 1)))
+            yield from _calls(behind, (*path, (statement, 1)), changing)
         elif isinstance(statement, (cst.For, cst.While)):
-            yield from _calls(statement.body.body, path)
+            inside = frozenset(assigned_names(cst.IndentedBlock([statement])))
+            yield from _calls(statement.body.body, path, changing | inside)
         else:
-            yield from ((call, path) for call in walk(statement) if isinstance(call, cst.Call))
+            yield from ((call, path, changing) for call in walk(statement) if isinstance(call, cst.Call))
 
 
 def _switch(node: cst.If, branch: int, kernel: Kernel, host: HostNames) -> Switch | None:

@@ -43,6 +43,7 @@ class Tile:
         choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
         switches: the `if`s on compile-time values that it stands under; a launch that goes another way needs no
             descriptor.
+        optional: it stands under other `if`s, so that its pointer may be None where no program comes to it.
     """
 
     access: Access
@@ -52,6 +53,7 @@ class Tile:
     operand: Operand
     choice: Choice | None = None
     switches: tuple[Switch, ...] = ()
+    optional: bool = False
 
     @property
     def layout(self) -> str:
