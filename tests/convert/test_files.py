@@ -261,6 +261,13 @@ SPELLINGS = {
     "a call of jit in a call of autotune": HEAD
     + KERNEL.replace("@triton.jit\n", "").replace("def kernel", "def _kernel")
     + '\n\nkernel = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(triton.jit(_kernel))\n',
+    "a call of jit whose name is assigned again": HEAD
+    + KERNEL.replace("@triton.jit\n", "")
+    + "\n\nkernel = triton.jit(kernel)\n"
+    + 'kernel = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(kernel)\n',
+    "a call of jit in a dictionary": HEAD
+    + KERNEL.replace("@triton.jit\n", "").replace("def kernel", "def _kernel")
+    + '\n\nkernels = {"first": triton.jit(_kernel)}\nkernel = kernels["first"]\n',
     "jit with options": HEAD + KERNEL.replace("@triton.jit", "@triton.jit(do_not_specialize=[0], debug=True)"),
     "the same name twice": FILE + "\n\n" + KERNEL.replace("+ 1", "+ 2"),
 }

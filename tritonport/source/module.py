@@ -8,9 +8,10 @@ name bound in both arms of a `try` or an `if` keeps all its meanings; they are s
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -290,26 +291,37 @@ class SourceModule:
         return None
 
     def _assigned_kernels(self) -> None:
-        """`name = triton.jit(fn)`, under decorators that are called or not, makes a kernel of a plain function of the
-        file."""
+        """`triton.jit(fn)` makes a kernel of a plain function of the file, wherever it stands.
+
+        A name that it is assigned to, under decorators or not, is one of the kernel, whatever it is assigned later:
+        `k = triton.jit(k)` and then `k = triton.heuristics(...)(k)`.
+        """
         functions = {
             statement.name.value: statement for statement in self.tree.body if isinstance(statement, cst.FunctionDef)
         }
-        for name, expression in self.bindings.assigned.items():
-            for call in walk(expression) if isinstance(expression, cst.Call) else ():
-                language = self.jit_language(call) if isinstance(call, cst.Call) else None
-                if not isinstance(call, cst.Call) or language is None or not call.args:
-                    continue
-                function = call.args[0].value
-                if not isinstance(function, cst.Name) or function.value not in functions:
-                    continue
-                node = functions[function.value]
-                if any(kernel.node is node for kernel in self.kernels):
-                    continue
+        plain = functions.keys() - {kernel.name for kernel in self.kernels if not kernel.scope}
+        made = [call for call in self.nodes if self._jits(call, plain)] if plain else []
+        names: dict[cst.CSTNode, str] = {}
+        for name, expressions in self.bindings.assignments.items() if made else ():
+            names |= {node: name for one in expressions if isinstance(one, cst.Call) for node in walk(one)}
+        for call in made:
+            node = functions[cst.ensure_type(call.args[0].value, cst.Name).value]
+            kernel = next((one for one in self.kernels if one.node is node), None)
+            if kernel is None:
+                language = self.jit_language(call)
+                assert language is not None
                 kernel = Kernel(node.name.value, node, language, self._parameters(node), (), None, self)
                 self.kernels.append(kernel)
-                self.bindings.kernels[name] = kernel
-                self.bindings.kernels.setdefault(kernel.name, kernel)
+            if call in names:
+                self.bindings.kernels[names[call]] = kernel
+            self.bindings.kernels.setdefault(kernel.name, kernel)
+
+    def _jits(self, node: cst.CSTNode, functions: Collection[str]) -> TypeGuard[cst.Call]:
+        """Whether a node is `triton.jit(fn)` of one of these functions."""
+        if type(node) is not cst.Call or not node.args:
+            return False
+        function = node.args[0].value
+        return type(function) is cst.Name and function.value in functions and self.jit_language(node) is not None
 
     @cached_property
     def annotations_are_text(self) -> bool:
