@@ -478,3 +478,51 @@ tl.store(out_ptr + place, tl.load(x_ptr + place))
 """
     written = body("x_ptr, out_ptr, stride, D: tl.constexpr, BLOCK: tl.constexpr", before)
     assert "element_bits(x_ptr, out_ptr) if ALIGNED and D % 8 == 0 else 128" in " ".join(written.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        # The comment of the last parameter stays with it, and the parenthesis where it stood.
+        (
+            "x_ptr, out_ptr, stride_x_row, stride_out_row,\n"
+            "           n_columns,\n           BLOCK: tl.constexpr  # tile\n",
+            "           n_columns,\n           BLOCK: gl.constexpr,  # tile\n           ALIGNED: gl.constexpr\n):\n",
+        ),
+        (
+            "\n    x_ptr,\n    out_ptr,\n    stride_x_row,\n    stride_out_row,\n"
+            "    n_columns,\n    BLOCK: tl.constexpr  #\n",
+            "    n_columns,\n    BLOCK: gl.constexpr,  #\n    ALIGNED: gl.constexpr\n):\n",
+        ),
+        (
+            "\n    x_ptr, out_ptr, stride_x_row, stride_out_row, n_columns, BLOCK: tl.constexpr  # tile\n",
+            "    x_ptr, out_ptr, stride_x_row, stride_out_row, n_columns, BLOCK: gl.constexpr, ALIGNED: gl.constexpr"
+            "  # tile\n):\n",
+        ),
+    ],
+)
+def test_a_comment_behind_the_last_parameter_stays_in_the_signature(written: str, expected: str) -> None:
+    assert expected in ported(kernel_text(ROWS, written))
+
+
+HELPED = """
+offs = tl.arange(0, BLOCK)
+tl.store(out_ptr + offs, numbers(
+    n_columns,
+    BLOCK{end}
+))
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (",", "        n_columns,\n        BLOCK,\n        layout=layout,\n    ))\n"),
+        (",  # the width", "        n_columns,\n        BLOCK,  # the width\n        layout=layout,\n    ))\n"),
+        ("", "        n_columns,\n        BLOCK,\n        layout=layout\n    ))\n"),
+        ("  # the width", "        n_columns,\n        BLOCK,  # the width\n        layout=layout\n    ))\n"),
+    ],
+)
+def test_a_call_with_one_argument_to_a_line_gets_its_layouts_on_lines_of_their_own(end: str, expected: str) -> None:
+    above = "@triton.jit\ndef numbers(n, BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK) * n\n\n\n@triton.jit\n"
+    assert expected in ported(kernel_text(HELPED.format(end=end), "out_ptr, n_columns, BLOCK: tl.constexpr", above))

@@ -9,6 +9,7 @@ import libcst as cst
 from tritonport.report.comments import ignored_codes, note_code
 
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+_NOTHING = cst.SimpleWhitespace("")
 
 
 def separated(arguments: Sequence[cst.Arg]) -> list[cst.Arg]:
@@ -30,20 +31,56 @@ def join_arguments(arguments: Sequence[cst.Arg], extra: Sequence[cst.Arg]) -> li
     if not extra:
         return list(arguments)
     result = list(arguments)
+    between = _one_to_a_line(result)
     if result:
         last = result[-1]
-        if isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace):
-            # The call is spread over lines: what is added stays on the last argument's line.
-            trailing = last.comma
-            result[-1] = last.with_changes(comma=_COMMA)
-            added = list(extra)
-            added[-1] = added[-1].with_changes(comma=trailing)
-            return [*result, *added]
+        broken = isinstance(last.comma, cst.Comma) and isinstance(
+            last.comma.whitespace_after, cst.ParenthesizedWhitespace
+        )
         after = last.whitespace_after_arg
-        result[-1] = last.with_changes(comma=_COMMA, whitespace_after_arg=cst.SimpleWhitespace(""))
-        added = [argument.with_changes(comma=_COMMA) for argument in extra[:-1]]
-        return [*result, *added, extra[-1].with_changes(whitespace_after_arg=after)]
+        behind = last.comma.whitespace_after if broken and isinstance(last.comma, cst.Comma) else after
+        comma, end = last.comma if broken else cst.MaybeSentinel.DEFAULT, after
+        if between is not None:
+            # Its comment stays behind the last argument of the author.
+            result[-1] = last.with_changes(comma=commented(between, behind), whitespace_after_arg=_NOTHING)
+            comma = without_comment(comma)
+            end = uncommented(after)
+        else:
+            # The call is spread over lines some other way: what is added stays on the last argument's line.
+            result[-1] = last.with_changes(comma=_COMMA, whitespace_after_arg=_NOTHING)
+        added = [argument.with_changes(comma=between or _COMMA) for argument in extra[:-1]]
+        return [*result, *added, extra[-1].with_changes(comma=comma, whitespace_after_arg=end)]
     return [argument.with_changes(comma=_COMMA) for argument in extra[:-1]] + [extra[-1]]
+
+
+def _one_to_a_line(arguments: Sequence[cst.Arg]) -> cst.Comma | None:
+    """The comma and line break between arguments that stand one to a line; None for a call of another form."""
+    commas = [one.comma for one in arguments[:-1] if isinstance(one.comma, cst.Comma)]
+    if not commas or not all(isinstance(one.whitespace_after, cst.ParenthesizedWhitespace) for one in commas):
+        return None
+    return commas[-1].with_changes(whitespace_after=uncommented(commas[-1].whitespace_after))
+
+
+def commented(comma: cst.Comma, behind: cst.BaseParenthesizableWhitespace) -> cst.Comma:
+    """A comma and line break, with the comment of another line break, which the last element had behind it."""
+    space = comma.whitespace_after
+    if isinstance(behind, cst.ParenthesizedWhitespace) and isinstance(space, cst.ParenthesizedWhitespace):
+        return comma.with_changes(whitespace_after=space.with_changes(first_line=behind.first_line))
+    return comma
+
+
+def uncommented(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    """The same line break without the comment in front of it."""
+    if not isinstance(space, cst.ParenthesizedWhitespace):
+        return space
+    return space.with_changes(first_line=space.first_line.with_changes(comment=None, whitespace=_NOTHING))
+
+
+def without_comment(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    """The same comma without the comment behind it."""
+    if isinstance(comma, cst.Comma):
+        return comma.with_changes(whitespace_after=uncommented(comma.whitespace_after))
+    return comma
 
 
 def element(model: cst.BaseElement, value: cst.BaseExpression, more: bool) -> cst.BaseElement:
