@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import PLAIN_FILE, SCALE_FILE, Run
 from tests.upgrade.kernels import matmul
 from tests.upgrade.ring_kernels import text_of
@@ -79,3 +81,35 @@ def test_a_file_without_tiles_says_so(run: Run, folder: Path) -> None:
     result = run("check", "--stage", "multibuffer", "mm.py")
     assert result.exit_code == 1
     assert "no Gluon kernel with a loop that copies tiles" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("stage", "target", "own", "others"),
+    [
+        ("tma", "sm_80", "async-copy", "sm_90, sm_100, sm_103"),
+        ("multibuffer", "sm_80", "async-copy", "sm_90, sm_100, sm_103"),
+        ("mma", "sm_120", "async-copy", "sm_90, sm_100, sm_103"),
+        ("async-copy", "sm_100", "tma, multibuffer, mma", "sm_80, sm_86, sm_89, sm_90, sm_120"),
+    ],
+)
+def test_a_stage_that_there_is_not_for_a_target_is_refused_by_name(
+    run: Run, folder: Path, stage: str, target: str, own: str, others: str
+) -> None:
+    (folder / "mm.py").write_text(matmul())
+    asked = ("--stage", stage, "--target", target, "mm.py")
+    for command in (("upgrade", "-w"), ("upgrade", "--keep-best", "-w"), ("check",), ("parity-check", "--tiers", "T0")):
+        result = run(*command, *asked)
+        assert result.exit_code == 2
+        assert f"there is no stage {stage} for {target}: the stages for {target} are {own};" in result.stderr
+        assert f"{stage} is for {others}\n" in result.stderr
+        assert result.stdout == ""
+    assert (folder / "mm.py").read_text() == matmul()
+
+
+def test_a_target_of_the_project_is_held_to_its_stages_too(run: Run, folder: Path) -> None:
+    (folder / "mm.py").write_text(matmul())
+    (folder / "pyproject.toml").write_text('[tool.tritonport]\ntarget = "sm_80"\n')
+    assert run("upgrade", "--stage", "tma", "mm.py").exit_code == 2
+    assert run("parity-check", "--stage", "mma", "--tiers", "T0", "mm.py").exit_code == 2
+    assert run("upgrade", "--stage", "async-copy", "mm.py").exit_code == 0
+    assert run("upgrade", "--stage", "all", "mm.py").exit_code == 0

@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -57,6 +57,16 @@ def stage_option(required: bool, stages: Sequence[str] = UPGRADES) -> Callable[[
     return click.option(
         "--stage", type=click.Choice(stages), required=required, help="How far to go, or what to show the accesses for."
     )
+
+
+def check_pairs(stages: Iterable[str], targets: Iterable[str]) -> None:
+    """Refuse a stage that there is not for a target, by name. Raises click.UsageError."""
+    from tritonport.upgrade import no_such_pair
+
+    for target in targets:
+        for stage in stages:
+            if (wrong := no_such_pair(stage, target)) is not None:
+                raise click.UsageError(wrong)
 
 
 def kernel_option(command: Command) -> Command:

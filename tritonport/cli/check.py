@@ -62,6 +62,7 @@ def _check_stage(paths: tuple[str, ...], stage: str, flags: RunFlags) -> int:
     from tritonport.run.check_stage import check_stage
 
     config = options.config_for(paths, flags.stdin_filename)
+    options.check_pairs([stage], [options.chosen_target(flags.target, config)])
     report, tables = check_stage(request_from(paths, config, flags, stage=stage))
     output_format = flags.output_format or config.output_format or "full"
     if output_format in ("full", "concise"):

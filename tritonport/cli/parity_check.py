@@ -9,7 +9,15 @@ import click
 
 from tritonport.cli._after_dashes import AfterDashes, command_after_dashes
 from tritonport.cli._files import write_whole
-from tritonport.cli._options import TARGET, UPGRADES, chosen_triton, config_for, paths_argument
+from tritonport.cli._options import (
+    DEFAULT_TARGET,
+    TARGET,
+    UPGRADES,
+    check_pairs,
+    chosen_triton,
+    config_for,
+    paths_argument,
+)
 from tritonport.packages import lacking
 from tritonport.report import DONE, FORMATS, NOT_RUN
 
@@ -142,6 +150,7 @@ def parity_check_command(
         raise click.UsageError(f"{wrong} are for cases, not for a command after --")
     if port and stages:
         raise click.UsageError("--stage is for ports that are written here, not for that of --port")
+    check_pairs(stages, targets or (config.target or DEFAULT_TARGET,))
     stages = tuple(dict.fromkeys(stages)) or ("literal",)
     inputs = find_inputs(paths, config.exclude or ())
     wanted = has_kernel if command else takes_part
@@ -166,7 +175,7 @@ def parity_check_command(
     options = ParityOptions(
         tiers=tiers or DEFAULT_TIERS,
         requested=frozenset(tiers),
-        targets=targets or (config.target or "sm_90",),
+        targets=targets or (config.target or DEFAULT_TARGET,),
         triton=chosen_triton(None, config),
         stages=stages,
         case=case,
@@ -200,7 +209,7 @@ def _suite_options(
         command=command,
         tiers=tiers or default_tiers(),
         requested=bool(tiers),
-        target=targets[0] if targets else config.target or "sm_90",
+        target=targets[0] if targets else config.target or DEFAULT_TARGET,
         triton=chosen_triton(None, config),
         stages=stages,
         port=port,

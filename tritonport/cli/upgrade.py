@@ -41,6 +41,7 @@ def upgrade_command(
     """
     destination = checked_destination(paths, output, out_dir, write, diff, check)
     config = options.config_for(paths, flags.stdin_filename)
+    options.check_pairs([stage], [options.chosen_target(flags.target, config)])
     code = 0
     if keep_best:
         kept, code = _best_stage(paths, stage, case, config, flags)

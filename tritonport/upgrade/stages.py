@@ -16,6 +16,7 @@ from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.snippets import available
 from tritonport.report import Diagnostic
+from tritonport.rules_data import load_targets
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
@@ -66,9 +67,7 @@ def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
 
     "all" is every stage that the target has, and "mma" stands on all the others: where TMA cannot copy, cp.async does.
     """
-    copies = "tile_descriptor"
-    needs = {"tma": copies, "async-copy": "ring_layout", "multibuffer": copies, "mma": "dot_awaited"}
-    every = tuple(one for one, function in needs.items() if function in available(target))
+    every = stages_for(target)
     if stage == "mma" and "async-copy" in done:
         return ("mma",) if "tma" not in done else ("multibuffer", "mma")
     if stage == ALL or (stage == "mma" and stage in every):
@@ -76,6 +75,25 @@ def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
     if stage == "mma":
         return ("tma", "multibuffer", "mma")
     return ("tma", "multibuffer") if stage == "multibuffer" else (stage,)
+
+
+def stages_for(target: str) -> tuple[str, ...]:
+    """The stages that there are for a target, in the order in which a file goes through them."""
+    copies = "tile_descriptor"
+    needs = {"tma": copies, "async-copy": "ring_layout", "multibuffer": copies, "mma": "dot_awaited"}
+    return tuple(one for one, function in needs.items() if function in available(target))
+
+
+def no_such_pair(stage: str, target: str) -> str | None:
+    """Why there is no such stage for a target, with the pairs that there are; None where there is one."""
+    own = stages_for(target)
+    if stage not in STAGES or stage in own:
+        return None
+    others = [one for one in load_targets() if stage in stages_for(one)]
+    return (
+        f"there is no stage {stage} for {target}: the stages for {target} are {', '.join(own)}; "
+        f"{stage} is for {', '.join(others)}"
+    )
 
 
 def _with_forms(options: ConvertOptions, text: str) -> frozenset[str] | None:
@@ -347,4 +365,4 @@ def _signature(access: Access) -> tuple[str, str, str | None]:
     return access.kind, access.target, access.base
 
 
-__all__ = ["ALL", "STAGES", "steps_to", "upgrade_text"]
+__all__ = ["ALL", "STAGES", "no_such_pair", "stages_for", "steps_to", "upgrade_text"]
