@@ -88,8 +88,12 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
 def _better(plan: KernelPlan, other: KernelPlan) -> KernelPlan:
     """The other plan where it leaves fewer loads, or as many and copies more, and keeps the copies; a branch with
     copies of its own is no gain."""
-    kept = {one.access.target for one in plan.loads} <= {one.access.target for one in other.loads}
-    found, before = ([len(_left(one)), -len(one.loads)] for one in (other, plan))
+    kept = {tile.access.target for tile in plan.loads} <= {tile.access.target for tile in other.loads}
+    loads = [*(tile.access for tile in plan.loads), *(one.access for one in plan.refused)]
+    in_all = {access.target for access in loads if not access.branch}
+    found, before = (
+        (len(_left(one)), -sum(tile.access.target in in_all for tile in one.loads)) for one in (other, plan)
+    )
     return other if kept and found < before else plan
 
 
