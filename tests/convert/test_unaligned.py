@@ -49,12 +49,11 @@ def test_the_store_has_a_layout_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("aligned", [True, False])
-def test_it_compiles_like_the_original(tmp_path: Path, aligned: bool) -> None:
-    text = kernel_text(SCALED, PARAMETERS)
+def assert_stores_alike(text: str, folder: Path, aligned: bool) -> None:
+    """The port has the conversions and the stores of the original, compiled for rows that are aligned or are not."""
     sides = []
     for stem, source in (("original", text), ("port", ported(text, VERSION))):
-        kernel = module_of(source, tmp_path, stem).kernel
+        kernel = module_of(source, folder, stem).kernel
         flags = dict.fromkeys(decided_by(kernel), aligned)
         pointers = dict.fromkeys(("x_ptr", "w_ptr", "out_ptr"), "*bf16")
         entry: dict[str, Any] = {
@@ -71,6 +70,11 @@ def test_it_compiles_like_the_original(tmp_path: Path, aligned: bool) -> None:
     assert not [bar.name for bar in compare(original, port) if not bar.passed and bar.name != "registers"]
     assert port.conversions == original.conversions == (0 if aligned else 1)
     assert port.store_widths == original.store_widths
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_it_compiles_like_the_original(tmp_path: Path, aligned: bool) -> None:
+    assert_stores_alike(kernel_text(SCALED, PARAMETERS), tmp_path, aligned)
 
 
 def test_the_numbers_are_those_of_the_original(tmp_path: Path) -> None:
@@ -137,3 +141,54 @@ tl.store(out_ptr + offs, acc)
     assert "out_layout: gl.constexpr = coalesced([BLOCK, BLOCK], element_bits(out_ptr), [1, 0], gl.num_warps())" in text
     assert "element_bits(x_ptr, half_ptr)" in text
     assert "gl.convert_layout(acc, out_layout)" in text
+
+
+HELPERS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def store_scaled(out_ptr, cols, mask, x, w):
+    tl.store(out_ptr + cols, x * w / tl.sum(x, axis=0), mask=mask)
+
+
+@triton.jit
+def passed_on(out_ptr, cols, mask, x, w):
+    store_scaled(out_ptr, cols, mask, x, w)
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n
+    x = tl.load(x_ptr + row * stride + cols, mask=mask, other=0.0)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0)
+    HELPER(out_ptr + row * stride, cols, mask, x, w)
+"""
+
+
+@pytest.mark.parametrize("helper", ["store_scaled", "passed_on"])
+def test_a_helper_is_given_the_addresses_of_its_store(tmp_path: Path, helper: str) -> None:
+    """Pointers and masks are arithmetic of the callers: they write it once more, and only what is stored moves."""
+    text = HELPERS.replace("HELPER", helper)
+    port = ported(text, VERSION)
+    assert "gl.store(out_ptr + cols_store, " in port
+    assert "mask=mask_store)" in port
+    assert port.count("gl.convert_layout(") == 1
+    assert "    mask_store = cols_store < n" in port
+    for aligned in (True, False):
+        assert_stores_alike(text, tmp_path, aligned)
+    assert_same_numbers(text, tmp_path)
+
+
+def test_an_argument_that_was_read_is_converted_by_the_helper(tmp_path: Path) -> None:
+    """What the callers read from memory they would have to read again: the store's mask is moved instead."""
+    text = HELPERS.replace(
+        "HELPER(out_ptr + row * stride, cols, mask,", "store_scaled(out_ptr + row * stride, cols, x > 0,"
+    )
+    port = ported(text, VERSION)
+    assert "mask=gl.convert_layout(mask, " in port
+    assert port.count("gl.load(x_ptr") == 1
+    assert_same_numbers(text, tmp_path)

@@ -15,7 +15,7 @@ from tritonport.convert.alignment import Alignment, tile_names
 from tritonport.convert.callers import Callers
 from tritonport.convert.places import Places
 from tritonport.layouts.recover.claims import RecoveredLayouts
-from tritonport.layouts.solver import collect, frames_of, solve
+from tritonport.layouts.solver import collect, frames_of, recompute_addresses, solve
 from tritonport.layouts.stores import split_types, split_unaligned
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -68,8 +68,9 @@ class FileAnalysis:
         self.kernels[kernel] = Analysed(kernel, frame, interpreter.integers)
         self._integers[frame] = interpreter.integers
         alignment = self.alignment_of(frame, (root_of(value.focus) for value in values if value.focus is not None))
-        split_types(values)
-        split_unaligned(values, alignment.depends)
+        split = split_types(values)
+        split += split_unaligned(values, alignment.depends)
+        recompute_addresses(split)
         self._add_helpers(frames, interpreter.integers)
 
     def all_frames(self) -> list[Frame]:

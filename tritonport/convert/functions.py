@@ -129,14 +129,9 @@ class FunctionWriter(StatementWriter):
             self.again = [
                 (parameter.name, want, name)
                 for parameter in self.frames[0].parameters.values()
-                if self._given_cheaply(parameter.name)
+                if self.given_cheaply(parameter.name)
                 for want, name in self.webs.of_definition(parameter).copies.values()
             ]
-
-    def _given_cheaply(self, name: str) -> bool:
-        """Whether callers write an argument in any layout for nothing: it is given once more, not converted."""
-        values = [frame.parameters[name].value for frame in self.frames]
-        return all(value.op == "parameter" and value.operands[0].value.focus is None for value in values)
 
     # -- the head
 

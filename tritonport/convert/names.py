@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tritonport.analysis.terms import Join, Permute, Root, Slice, Term, base_of, kept_dimensions, normal, rank, root_of
+from tritonport.analysis.terms import (
+    Join,
+    Permute,
+    Root,
+    Slice,
+    Term,
+    base_of,
+    is_narrow,
+    kept_dimensions,
+    normal,
+    rank,
+    root_of,
+)
 
 _POINTER = re.compile(r"(_ptrs?|_pointer|_base|ptrs?_?|_p)$|^(p_|ptr_)", re.IGNORECASE)
 
@@ -97,11 +109,12 @@ def suffix(term: Term, layout_names: dict[Term, str], others: list[Term]) -> str
     bases = {_named(other, layout_names) for other in others}
     label = re.sub(r"_?layout", "", layout_names.get(base, "")) or ""
     place = _place(term)
+    nameless = "store" if is_narrow(term) else "tile"
     if len(bases) == 1:
-        return place or label or "tile"
+        return place or label or nameless
     if sum(_named(other, layout_names) == base for other in others) > 1:
-        return f"{label}_{place}" if label and place else (label or place or "tile")
-    return label or place or "tile"
+        return f"{label}_{place}" if label and place else (label or place or nameless)
+    return label or place or nameless
 
 
 def _named(term: Term, layout_names: dict[Term, str]) -> Term:

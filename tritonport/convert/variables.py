@@ -23,6 +23,7 @@ from tritonport.convert.staging import shared_arguments, turned
 from tritonport.convert.syntax import assignment, transposed
 from tritonport.convert.wants import Want, key, same_want
 from tritonport.convert.webs import Web
+from tritonport.layouts.solver import given_cheaply
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 
@@ -91,7 +92,7 @@ class VariableWriter(AccumulatorWriter):
             written = self.loaded(accumulator)
         if want is None or same_want(want, bound):
             return written
-        if self._can_hoist(definitions):
+        if self._can_hoist(definitions) or self._given_again(definitions, web):
             if web.ask(want):
                 self.changed = True
                 self.layout_text(want)
@@ -166,6 +167,18 @@ class VariableWriter(AccumulatorWriter):
             or (definition.how == "parameter" and self.depth > 0)
             for definition in found
         )
+
+    def _given_again(self, definitions: Sequence[Definition | None], web: Web) -> bool:
+        """Whether callers can give the copy of an argument that nothing else is assigned to."""
+        assigned = [definition for frame in web.definitions for definition in frame]
+        found = [definition for definition in definitions if definition is not None]
+        return all(
+            definition.how == "parameter" and self.given_cheaply(definition.name) for definition in found
+        ) and all(definition.how == "parameter" for definition in assigned)
+
+    def given_cheaply(self, name: str) -> bool:
+        """Whether callers write an argument in any layout for nothing: it is given once more, not converted."""
+        return not self.is_entry and all(given_cheaply(frame.parameters[name].value) for frame in self.frames)
 
     def _is_due(self, web: Web, definitions: Sequence[Definition | None]) -> bool:
         """Whether a tile from memory is made for the dot that is being written: no `if` lies between, and no loop

@@ -252,12 +252,35 @@ def recompute(edges: list[Edge]) -> None:
             _demote(producer, want)
 
 
+def recompute_addresses(stores: Iterable[Value]) -> None:
+    """The same for the addresses and masks of stores that were given a layout after the others: what is stored is
+    converted, where it goes is arithmetic."""
+    recompute(
+        [
+            Edge(operand.value, store, operand, 0)
+            for store in stores
+            for place, operand in enumerate(store.operands)
+            if place != 1 and operand.value.is_tensor
+        ]
+    )
+
+
+def given_cheaply(value: Value) -> bool:
+    """Whether the callers of a helper write an argument in any layout for nothing: each of them in its own text, or
+    its own callers where it only passes the argument on."""
+    while value.op == "parameter" and value.operands:
+        value = value.operands[0].value
+        if value.focus is None:
+            return True
+    return False
+
+
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
     if id(value) in known:
         return known[id(value)]
     if value.focus is not None and value.focus.pinned is not None:
         return False
-    if value.op == "parameter" and value.rank == 1:
+    if value.op == "parameter" and (value.rank == 1 or given_cheaply(value)):
         # An index vector that a helper is given is converted once, at its head; what is made of it is written again.
         return True
     # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.

@@ -15,15 +15,18 @@ from tritonport.analysis.terms import Root, equivalent, resolve
 from tritonport.analysis.values import Value
 
 
-def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]], bool]) -> None:
+def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]], bool]) -> list[Value]:
     """Give such stores a layout of their own, which is the layout of what they store where the rows are aligned.
 
     All that are stored from one layout share it: rows that lie differently in one launch are rare, and one name reads
     better than three.
 
     depends: whether an address is a multiple of 16 bytes only where some of these arguments are.
+
+    Returns the stores.
     """
     made: dict[Root, Root] = {}
+    split: list[Value] = []
     for value in values:
         if value.op != "store" or value.focus is None or value.access is None:
             continue
@@ -37,15 +40,18 @@ def split_unaligned(values: Iterable[Value], depends: Callable[[frozenset[str]],
         own = made.setdefault(wide, Root(wide.rank, wide.shape, wide.order, wide=wide))
         own.accesses.append(replace(access))
         value.focus = own
+        split.append(value)
+    return split
 
 
-def split_types(values: Iterable[Value]) -> None:
+def split_types(values: Iterable[Value]) -> list[Value]:
     """Give stores of what has to be converted anyway, as the type it was computed in, a layout for that type.
 
     The float32 sum of a dot would be stored 32 bytes per thread in the layout of a tile of 16-bit elements. Where the
-    types are equal after all, so are the layouts, and the compiler has them once.
+    types are equal after all, so are the layouts, and the compiler has them once. Returns the stores.
     """
     made: dict[tuple[Root, tuple[str, ...]], Root] = {}
+    split: list[Value] = []
     for value in values:
         if value.op != "store" or value.focus is None or value.access is None or len(value.operands) < 2:
             continue
@@ -65,6 +71,8 @@ def split_types(values: Iterable[Value]) -> None:
         own.accesses.append(replace(access))
         root.accesses.remove(access)
         value.focus = own
+        split.append(value)
+    return split
 
 
 def _always_wide(root: Root, depends: Callable[[frozenset[str]], bool]) -> bool:
