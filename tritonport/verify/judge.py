@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tritonport.verify import codes
+from tritonport.verify import codes, hints
 from tritonport.verify.case import Tolerance
 from tritonport.verify.compare import Difference, Error, bitwise_equal, check_reference, compare, mean_of_runs
 from tritonport.verify.fallback import Way
@@ -32,6 +32,7 @@ class RunResult:
         notes: further lines for the reader.
         compared: how many results and changed inputs were compared.
         differences: those that are not equal bit for bit, by name.
+        hint: what to do about the problems; None stands for what the pages of their codes say.
         ways: which way the launches of kernels took that have two.
     """
 
@@ -42,6 +43,7 @@ class RunResult:
     compared: int = 0
     differences: Mapping[str, Difference] = field(default_factory=dict)
     ways: tuple[Way, ...] = ()
+    hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the report."""
@@ -105,7 +107,12 @@ def judge_alone(variation: Variation, port: SideRun, reference: Results, tol: To
     """The port against the reference, where the original cannot run. Raises ReferenceMismatch."""
     matched = match_reference(port.results, reference)
     if not matched:
-        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, "launch returns no tensor"),))
+        return RunResult(
+            variation,
+            Verdict.NOT_COMPARABLE,
+            ((codes.NOT_COMPARABLE, "launch returns no tensor"),),
+            hint=hints.NO_RESULT,
+        )
     wrong = [text for name, leaf in port.results.items() if (text := check_reference(name, leaf, matched[name], tol))]
     found = tuple((codes.MISMATCH, f"{text} (port)") for text in wrong)
     return RunResult(variation, Verdict.FAIL if wrong else Verdict.PASS_TOLERANCE, found, (), len(matched))
@@ -137,7 +144,7 @@ def judge_run(
     if not any(_says_something(leaf) for leaf, _ in pairs.values()):
         what = "writes nothing into its results" if pairs else "returns no tensor and changes none of its inputs"
         text = f"nothing to compare: the original {what}"
-        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, text),))
+        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, text),), hint=hints.NO_RESULT)
     matched = None if reference is None else match_reference(original.results, reference)
     differences = {name: found for name, pair in pairs.items() if (found := compare(name, *pair))}
     runs = (original, *repeats)
@@ -147,7 +154,9 @@ def judge_run(
         times = f" in some of {len(runs)} runs" if repeats else ""
         text = f"the original is wrong{times}, and the port {same}: {wrong[0]}"
         no_measure = ((codes.NOT_COMPARABLE, text),)
-        return RunResult(variation, Verdict.NOT_COMPARABLE, no_measure, (), len(pairs), differences)
+        return RunResult(
+            variation, Verdict.NOT_COMPARABLE, no_measure, (), len(pairs), differences, hint=hints.WRONG_ORIGINAL
+        )
     if differences:
         best = {} if matched is None else dict(_best_reference(original, matched, exact(), tol))
         moves = moving(runs)

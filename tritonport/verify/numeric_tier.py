@@ -11,7 +11,7 @@ from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.source.embedded import embedded_modules
-from tritonport.verify import codes
+from tritonport.verify import codes, hints
 from tritonport.verify.boundary import boundary_variations, read_sizes
 from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
 from tritonport.verify.compare import bitwise_equal, equal_mask
@@ -61,7 +61,7 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
     if port.text == read_source(Path(request.kernel_file)):
         message = "the port is the original: no kernel was converted, so there is nothing to compare"
         why = tuple(found for found in port.diagnostics if found.severity == "error")
-        why = why or (Diagnostic(codes.NOT_COMPARABLE, message, request.kernel_file, 1, 1),)
+        why = why or (Diagnostic(codes.NOT_COMPARABLE, message, request.kernel_file, 1, 1, hint=hints.UNCONVERTED),)
         return TierResult(request.tier, Verdict.NOT_COMPARABLE, "the port is the original", why)
     with enter() as backend:
         try:
@@ -181,7 +181,8 @@ class _Comparison:
         except SideFailed as failed:
             if original is None and failed.step == "launch":
                 problem = f"{reason}; nor does the port: {_describe(failed.error)}"
-                return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+                hint = hints.NOT_EMULATED if _not_emulated(failed.error) else hints.ORIGINAL_REFUSED
+                return _uncompared(variation, problem, hint)
             return self._port_raised(variation, failed)
         self.first_launches = self.first_launches or port.launches
         self.launched.update({launch.kernel: launch for launch in port.launches})
@@ -212,7 +213,7 @@ class _Comparison:
 
         if original is None and reference is None:
             problem = f"{reason}, and the case has no reference"
-            return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+            return _uncompared(variation, problem, hints.NO_REFERENCE)
         if original is None:
             self.notes.append(f"{variation}: compared with reference, because {reason}")
         result = judge(port)
@@ -241,7 +242,7 @@ class _Comparison:
 
     def _unfit(self, variation: Variation, original: SideRun | None, port: SideRun) -> RunResult | None:
         """Why a run of the port shows nothing about it; None where it does."""
-        problem = None
+        problem, hint = None, hints.NO_LAUNCH
         if not port.launches and self.in_strings:
             # On a GPU torch compiles and launches what `torch.compile` wrote itself, past Triton's launch hooks.
             pass
@@ -255,16 +256,15 @@ class _Comparison:
         ):
             problem = "make_inputs gives other inputs when it is called again with the same seed"
             problem += f": {_first_other(original.inputs, port.inputs)} differs"
-        if problem is None:
-            return None
-        return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),))
+            hint = hints.OTHER_INPUTS
+        return None if problem is None else _uncompared(variation, problem, hint)
 
     def _port_raised(self, variation: Variation, failed: SideFailed) -> RunResult:
         if failed.step != "launch":
             raise self._case_raised(self.port, failed)
-        if type(failed.error).__name__ == "NotEmulated":
-            problem = (codes.NOT_COMPARABLE, f"the emulator cannot run the port: {_describe(failed.error)}")
-            return RunResult(variation, Verdict.NOT_COMPARABLE, (problem,))
+        if _not_emulated(failed.error):
+            problem = f"the emulator cannot run the port: {_describe(failed.error)}"
+            return _uncompared(variation, problem, hints.NOT_EMULATED)
         raise self._port_stopped(variation, failed)
 
     def _port_stopped(self, variation: Variation, failed: SideFailed) -> _Stopped:
@@ -308,7 +308,9 @@ class _Comparison:
             suffix += f"; also with {', '.join(str(result.variation) for result in bad[1:])}"
         kernel = None if launch is None else launch.kernel
         return tuple(
-            Diagnostic(code, f"{text} ({first.variation}){suffix if not index else ''}", path, line, 1, kernel)
+            Diagnostic(
+                code, f"{text} ({first.variation}){suffix if not index else ''}", path, line, 1, kernel, first.hint
+            )
             for index, (code, text) in enumerate(first.problems[:_MAX_FINDINGS])
         )
 
@@ -381,6 +383,14 @@ def _refused(error: BaseException) -> bool:
     return bool(kinds & {"triton", "tritonport"})
 
 
+def _not_emulated(error: BaseException) -> bool:
+    return type(error).__name__ == "NotEmulated"
+
+
+def _uncompared(variation: Variation, problem: str, hint: str) -> RunResult:
+    return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),), hint=hint)
+
+
 def _describe(error: BaseException) -> str:
     message = getattr(error, "message", None)
     if isinstance(message, str):
@@ -420,9 +430,14 @@ def _summary(verdict: Verdict, results: list[RunResult]) -> str:
         return f"{compared} results of {runs} equal bit for bit"
     if verdict is Verdict.PASS_TOLERANCE:
         return f"{compared} results of {runs} within tolerance"
-    bad = sum(result.verdict is verdict for result in results)
-    return (
-        f"{bad} of {runs}"
-        if verdict is Verdict.FAIL
-        else next((result.problems[0][1] for result in results if result.verdict is verdict and result.problems), "")
-    )
+    bad = [result for result in results if result.verdict is verdict]
+    if verdict is Verdict.FAIL:
+        return f"{len(bad)} of {runs}"
+    why = next((f"{result.variation}: {result.problems[0][1]}" for result in bad if result.problems), "")
+    others = [result for result in results if result.verdict is not verdict]
+    if not others:
+        return why.partition(": ")[2]
+    # Verdicts come worst first: what could be compared holds.
+    equal = sum(result.verdict is Verdict.PASS for result in others)
+    within = f", {len(others) - equal} within tolerance" if equal < len(others) else ""
+    return f"{equal} of {runs} equal bit for bit{within}, {len(bad)} not compared; {why}"

@@ -1,14 +1,16 @@
 """The report of a parity check: tables, documents, and findings in the formats that every command shares."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from tritonport import __version__
-from tritonport.report import DOCUMENTS, FileReport, Report, render
-from tritonport.verify.verdict import TIER_TITLES, FileResult, TierResult, Verdict, exit_code
+from tritonport.report import DOCUMENTS, Diagnostic, FileReport, Report, render
+from tritonport.report.exit_codes import NOT_RUN
+from tritonport.verify.verdict import EXIT_CODES, TIER_TITLES, FileResult, TierResult, Verdict, exit_code
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
@@ -38,10 +40,27 @@ def render_results(results: Sequence[FileResult], output_format: str, verbose: b
 
 
 def summary(results: Sequence[FileResult]) -> str:
-    """One line for a person: `3 files: 2 PASS, 1 FAIL`."""
+    """One line for a person: `1 file, 2 stages: 2 PASS; T1 NOT-RUN, which was asked for`."""
     counts = [f"{number} {verdict.value}" for verdict in Verdict if (number := _count(results, verdict))]
-    noun = "file" if len(results) == 1 else "files"
-    return f"{len(results)} {noun}: {', '.join(counts)}" if counts else "no kernel file with a case"
+    if not counts:
+        return "no kernel file with a case"
+    files, stages = (
+        len(dict.fromkeys(kind)) for kind in ([one.path for one in results], [one.stage for one in results])
+    )
+    about = f"{files} file" if files == 1 else f"{files} files"
+    about += f", {stages} stages" if stages > 1 else ""
+    return f"{about}: {', '.join(counts)}{_why_not_done(results)}"
+
+
+def _why_not_done(results: Sequence[FileResult]) -> str:
+    """Tiers that did not run and decide the exit code, which the verdicts of the files do not say."""
+    passing = [one for one in results if one.exit_code == NOT_RUN and EXIT_CODES[one.verdict] != NOT_RUN]
+    missing = [tier for one in passing for tier in one.tiers if tier.verdict is Verdict.NOT_RUN]
+    asked = {tier for one in passing for tier in one.requested}
+    named = dict.fromkeys(tier.tier for tier in missing if tier.tier in asked)
+    if named:
+        return f"; {', '.join(named)} NOT-RUN, though asked for (exit code {NOT_RUN})"
+    return f"; no kernel was run (exit code {NOT_RUN})" if passing else ""
 
 
 def _count(results: Sequence[FileResult], verdict: Verdict) -> int:
@@ -57,9 +76,7 @@ def _lines(file: str) -> list[str]:
 
 def _findings(results: Sequence[FileResult]) -> Report:
     report = Report()
-    for result in results:
-        # What the conversion reports, every tier that converts reports.
-        found = tuple(dict.fromkeys(one for tier in result.tiers for one in tier.findings))
+    for result, found in _by_stage(results):
         # A finding may be about the case or a port in a file: the excerpt is of the file that it names.
         for path in dict.fromkeys([result.path, *(one.path for one in found)]):
             own = tuple(one for one in found if one.path == path)
@@ -67,6 +84,24 @@ def _findings(results: Sequence[FileResult]) -> Report:
             source = {one.line: lines[one.line - 1] for one in own if one.line <= len(lines)}
             report.add(FileReport(path, (), own, False, source))
     return report
+
+
+def _by_stage(results: Sequence[FileResult]) -> Iterator[tuple[FileResult, tuple[Diagnostic, ...]]]:
+    """The findings of each file and stage: once what all stages of a file share, with its stage what they do not."""
+    # What the conversion reports, every tier that converts reports.
+    own = [tuple(dict.fromkeys(one for tier in result.tiers for one in tier.findings)) for result in results]
+    said: set[tuple[str, Diagnostic]] = set()
+    for result, findings in zip(results, own, strict=True):
+        stages = [found for other, found in zip(results, own, strict=True) if other.path == result.path]
+        shown = []
+        for finding in findings:
+            if all(finding in found for found in stages):
+                if (result.path, finding) not in said:
+                    shown.append(finding)
+                said.add((result.path, finding))
+            else:
+                shown.append(replace(finding, message=f"{finding.message} (stage {result.stage})"))
+        yield result, tuple(shown)
 
 
 def _concise(result: FileResult) -> str:

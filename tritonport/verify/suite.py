@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonport.report.diagnostic import Diagnostic, InputError
-from tritonport.verify import codes
+from tritonport.verify import codes, hints
 from tritonport.verify.case import read_source
 from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.device import has_gpu
@@ -186,7 +186,7 @@ def default_tiers() -> tuple[str, ...]:
 def _unconverted(tier: str, file: str, port: Port) -> TierResult:
     message = "the port is the original: no kernel was converted, so there is nothing to compare"
     why = tuple(found for found in port.diagnostics if found.severity == "error")
-    why = why or (Diagnostic(codes.NOT_COMPARABLE, message, file, 1, 1),)
+    why = why or (Diagnostic(codes.NOT_COMPARABLE, message, file, 1, 1, hint=hints.UNCONVERTED),)
     return TierResult(tier, Verdict.NOT_COMPARABLE, "the port is the original", why)
 
 
@@ -301,17 +301,25 @@ def _judged(tier: str, file: str, tests: Sequence[TestResult], runs: Mapping[str
     notes = tuple(f"{one.verdict.value} {one.name}: {one.why}" for one in (own or tests))
     seconds = round(sum(run.seconds for run in runs.values()), 3)
     if not own:
-        problem = _nothing(tests, runs["original"])
-        finding = Diagnostic(codes.NOT_COMPARABLE, problem, file, 1, 1)
+        problem, hint = _nothing(tests, runs["original"])
+        finding = Diagnostic(codes.NOT_COMPARABLE, problem, file, 1, 1, hint=hint)
         verdict = Verdict.NOT_COMPARABLE if _ran(runs["original"]) else Verdict.ERROR
         tail = () if tests else tuple(runs["original"].last_lines(_TAIL))
         return TierResult(tier, verdict, problem, (finding,), (*notes, *tail), data, seconds)
     verdict = worst(one.verdict for one in own if one.verdict is not Verdict.NOT_COMPARABLE)
     verdict = verdict if verdict is not Verdict.NOT_RUN else Verdict.NOT_COMPARABLE
     findings = tuple(_finding(one, file) for one in own if one.verdict is Verdict.FAIL)
-    passed = sum(one.verdict is Verdict.PASS for one in own)
-    summary = f"{passed} of {len(own)} tests pass with the port; {len(tests) - len(own)} others do not launch it"
+    summary = _counts(own, len(tests) - len(own))
     return TierResult(tier, verdict, summary, findings, notes, data, seconds)
+
+
+def _counts(own: Sequence[TestResult], others: int) -> str:
+    """How many tests pass, and the first of those that say nothing: what fails has a finding of its own."""
+    passed = sum(one.verdict is Verdict.PASS for one in own)
+    unsaid = [one for one in own if one.verdict in (Verdict.NOT_COMPARABLE, Verdict.NOT_RUN)]
+    more = f" (and {len(unsaid) - 1} more)" if len(unsaid) > 1 else ""
+    not_compared = f", not compared: {unsaid[0].name} {unsaid[0].why}{more}" if unsaid else ""
+    return f"{passed} of {len(own)} tests pass with the port{not_compared}; {others} others do not launch it"
 
 
 def _ran(run: CommandRun) -> bool:
@@ -326,14 +334,15 @@ def _gluon_files(test: TestResult) -> set[str]:
     return {file for (file, _, gluon) in test.port.launches if gluon}
 
 
-def _nothing(tests: Sequence[TestResult], run: CommandRun) -> str:
+def _nothing(tests: Sequence[TestResult], run: CommandRun) -> tuple[str, str]:
+    """Why no test says anything of a file, and what to do."""
     if run.timed_out:
-        return "the command did not end in time with the originals"
+        return "the command did not end in time with the originals", hints.TOO_SLOW
     if not tests:
-        return f"the command ran no test (exit status {run.code})"
+        return f"the command ran no test (exit status {run.code})", hints.NO_TEST
     bad = next((one for one in tests if one.original.outcome != "passed"), None)
     said = f"; {bad.name}: {bad.why}" if bad else ""
-    return f"no test launches a Gluon kernel of the file{said}"
+    return f"no test launches a Gluon kernel of the file{said}", hints.FAILING_TESTS if bad else hints.NO_GLUON_TEST
 
 
 def _finding(test: TestResult, file: str) -> Diagnostic:

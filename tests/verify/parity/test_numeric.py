@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.verify.parity.sources import CASE, ORIGINAL, PORT, edited, write_project
+from tritonport.verify import hints
 from tritonport.verify.device import target_for
 from tritonport.verify.launches import pinned_autotuners
 from tritonport.verify.numeric_tier import _run
@@ -503,3 +504,25 @@ def test_masks_that_nothing_was_outside_of_are_named(tmp_path):
         f"no input turns off a lane of the mask in line {line} of the port" for line in lines
     ]
     assert spoil(tmp_path).notes == ()
+
+
+def test_inputs_that_could_not_run_leave_the_others_compared(tmp_path):
+    """The summary counts what was equal and says which inputs were not compared, and the hint is about why."""
+    variants = "def variants():\n    yield dict(factor=0.5)\n    yield dict(factor=-1.0)\n\n\ndef launch"
+    silent = ("    return scale(x, factor)", "    return scale(x, factor) if factor > 0 else x * factor")
+    result = spoil(tmp_path, case=[("def launch", variants), silent])
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    uncompared = sum(run["verdict"] == "NOT-COMPARABLE" for run in result.data["runs"])
+    equal = len(result.data["runs"]) - uncompared
+    assert uncompared and equal
+    assert result.summary.startswith(
+        f"{equal} of {equal + uncompared} runs equal bit for bit, {uncompared} not compared; "
+    )
+    assert "seed 0 variant 2: the case launches no kernel" in result.summary
+    assert result.findings[0].advice == hints.NO_LAUNCH
+
+
+def test_the_hint_of_inputs_that_change_is_about_the_inputs(tmp_path):
+    any_seed = ("manual_seed(seed)", "manual_seed(int.from_bytes(os.urandom(4), 'big'))")
+    result = spoil(tmp_path, case=[any_seed, ("import torch", "import os\n\nimport torch")])
+    assert [found.advice for found in result.findings[:1]] == [hints.OTHER_INPUTS]

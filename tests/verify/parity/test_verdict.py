@@ -1,7 +1,11 @@
 """Verdicts and exit codes."""
 
+from dataclasses import replace
+
 import pytest
 
+from tritonport.report import Diagnostic
+from tritonport.verify.parity_report import render_results, summary
 from tritonport.verify.verdict import FileResult, TierResult, Verdict, exit_code, worst
 
 PASS, TOLERANCE, FAIL, ERROR = Verdict.PASS, Verdict.PASS_TOLERANCE, Verdict.FAIL, Verdict.ERROR
@@ -52,3 +56,23 @@ def test_the_worst_verdict():
     assert worst([PASS, TOLERANCE]) is TOLERANCE
     assert worst([NOT_COMPARABLE, FAIL]) is FAIL
     assert worst([]) is NOT_RUN
+
+
+def test_the_summary_says_why_the_exit_code_is_3_where_every_verdict_is_a_pass():
+    stages = [replace(result(("T1", "T2"), T1=NOT_RUN, T2=PASS), stage=stage) for stage in ("literal", "all")]
+    assert summary(stages) == "1 file, 2 stages: 2 PASS; T1 NOT-RUN, though asked for (exit code 3)"
+    assert summary([result(T0=PASS, T2=NOT_RUN)]) == "1 file: 1 PASS; no kernel was run (exit code 3)"
+    assert summary([result(T2=PASS, T3=NOT_RUN)]) == "1 file: 1 PASS"
+    assert summary([result(T2=NOT_COMPARABLE)]) == "1 file: 1 NOT-COMPARABLE"
+
+
+def test_a_finding_of_every_stage_is_said_once_and_one_of_a_stage_names_it():
+    shared, own = (Diagnostic("TP805", text, "k.py", 1, 1) for text in ("nothing to compare", "it hangs"))
+    found = {"literal": (shared,), "all": (shared, own)}
+    results = [
+        FileResult("k.py", None, (TierResult("T2", NOT_COMPARABLE, "", findings),), stage=stage)
+        for stage, findings in found.items()
+    ]
+    text = render_results(results, "concise")
+    assert text.count("nothing to compare\n") == 1
+    assert text.count("it hangs (stage all)\n") == 1

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from tritonport.verify import hints
 from tritonport.verify.hook.command import CommandRun
-from tritonport.verify.suite import _judged, compare_runs
+from tritonport.verify.suite import TestResult, TestRun, _counts, _judged, compare_runs
 from tritonport.verify.verdict import Verdict
 
 NAME = "tests/test_a.py::test_a"
@@ -87,6 +88,7 @@ def test_what_the_user_s_own_code_raises_is_not_a_wrong_call(code: int, output: 
     ended = run(code=code, output=output)
     result = _judged("T2", "k.py", [], {"original": ended, "port": ended})
     assert (result.verdict, result.findings[0].message) == (verdict, f"the command ran no test (exit status {code})")
+    assert result.findings[0].advice == hints.NO_TEST
 
 
 def test_a_module_that_cannot_be_imported_with_the_port_is_a_test_that_fails() -> None:
@@ -110,3 +112,18 @@ def test_a_command_that_is_not_pytest_is_one_test(codes: Any, launches: Any, ver
     runs = [CommandRun(code, code is None, "log\nwrong numbers\n", (), launches, 1.0) for code in codes]
     (result,) = compare_runs(runs[0], runs[1], "python train.py")
     assert (result.name, result.verdict, result.why) == ("python train.py", verdict, why)
+
+
+def test_the_summary_names_the_test_that_says_nothing() -> None:
+    names = {"a": Verdict.PASS, "b": Verdict.NOT_COMPARABLE, "c": Verdict.FAIL}
+    tests = [TestResult(name, verdict, f"says {name}", TestRun(), TestRun()) for name, verdict in names.items()]
+    assert _counts(tests, 2) == "1 of 3 tests pass with the port, not compared: b says b; 2 others do not launch it"
+    more = [*tests, TestResult("d", Verdict.NOT_RUN, "skipped", TestRun(), TestRun())]
+    assert "1 of 4 tests pass with the port, not compared: b says b (and 1 more); " in _counts(more, 0)
+
+
+def test_tests_that_fail_with_the_original_are_to_be_mended_first() -> None:
+    for original, hint in (((START, failed()), hints.FAILING_TESTS), (PASSED, hints.NO_GLUON_TEST)):
+        runs = {"original": run(*original), "port": run(*PASSED)}
+        found = _judged("T2", "k.py", compare_runs(runs["original"], runs["port"], "pytest"), runs).findings[0]
+        assert found.advice == hint
