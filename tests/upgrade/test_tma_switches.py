@@ -11,6 +11,8 @@ import torch
 
 from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
+from tritonport.upgrade.tma import switches
+from tritonport.upgrade.tma.switches import on_every_way
 
 KERNEL = """
 import torch
@@ -221,3 +223,19 @@ def test_a_loop_whose_iterations_all_take_one_branch_has_its_copies(tmp_path: Pa
     wanted = product(inp)
     wanted[16:] = 0.0
     torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("paths", "needed"),
+    [
+        ([()], True),
+        ([((1, 0),)], False),
+        ([((1, 0),), ((1, 1),)], True),
+        ([((1, 0), (2, 0)), ((1, 1),)], False),
+        ([((1, 0), (2, 0)), ((1, 1),), ((1, 0), (2, 1))], True),
+        ([((1, 0),), ((2, 1),)], False),
+        ([], False),
+    ],
+)
+def test_a_pointer_that_every_branch_needs_is_never_none(paths: list[switches.Path], needed: bool) -> None:
+    assert on_every_way(paths) is needed

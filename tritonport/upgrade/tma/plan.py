@@ -32,7 +32,7 @@ from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.returns import Way
-from tritonport.upgrade.tma.switches import Switch, switches_of
+from tritonport.upgrade.tma.switches import Switch, on_every_way, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
 from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
 from tritonport.upgrade.values import readers_of
@@ -244,11 +244,16 @@ class _Planner:
         operand = Operand()
         readers = self._readers(access, loads)
         switches = self._switched(access)
-        optional = len(self.switches.tests.get(id(access.node), ())) > len(switches)
+        optional = len(self.switches.tests.get(id(access.node), ())) > len(switches) and not self._needed(access)
         # Values that meet have one type: in registers.
         if readers is not None and not access.branch:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
         return Tile(access, box, coordinates, order, operand, switches=switches, optional=optional)
+
+    def _needed(self, access: Access) -> bool:
+        """Whether every program reads or writes what an access does."""
+        alike = [id(one.node) for one in self.accesses if one.base == access.base]
+        return on_every_way([self.switches.paths[node] for node in alike if node in self.switches.paths])
 
     def _switched(self, access: Access) -> tuple[Switch, ...]:
         """The `if`s on compile-time values that an access stands under; what a loop loads has a place without them."""

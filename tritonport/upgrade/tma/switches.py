@@ -37,17 +37,23 @@ class Switch:
         return f"not {as_operand(self.test, negated=True)}" if self.branch else as_operand(self.test)
 
 
+Path = tuple[tuple[int, int], ...]
+"""The `if`s around a place, from the outermost, each by its identity and the branch that the place is in."""
+
+
 @dataclass
 class Switches(dict[int, tuple[Switch, ...]]):
     """Per call, by its identity, the `if`s around it that are decided when the kernel is compiled.
 
     Attributes:
         tests: per call under any `if`s, the tests of all of them.
+        paths: per call, the `if`s around it by their identity, and the branch of each that it is in.
         steady: the calls whose `if`s take one branch in all iterations of the loops around them, which only the kernel
             knows: a barrier that each iteration of such a loop turns is then awaited in all of them or in none.
     """
 
     tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    paths: dict[int, Path] = field(default_factory=dict)
     steady: set[int] = field(default_factory=set)
 
 
@@ -57,6 +63,7 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
     body = kernel.node.body
     for call, path, changing in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), (), frozenset()):
         found.tests[id(call)] = tuple(kernel.module.tree.code_for_node(node.test).strip() for node, _ in path)
+        found.paths[id(call)] = tuple((id(node), branch) for node, branch in path)
         made = [_switch(node, branch, kernel, host) for node, branch in path]
         found[id(call)] = tuple(one for one in made if one is not None)
         if not any(
@@ -64,6 +71,16 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
         ):
             found.steady.add(id(call))
     return found
+
+
+def on_every_way(paths: Sequence[Path]) -> bool:
+    """Whether a program comes to one of several places whatever branches it takes."""
+    if any(not path for path in paths):
+        return True
+    return any(
+        all(on_every_way([path[1:] for path in paths if path[0] == (test, branch)]) for branch in (0, 1))
+        for test in {path[0][0] for path in paths}
+    )
 
 
 def _calls_any(test: cst.BaseExpression) -> bool:
@@ -120,4 +137,4 @@ def _asks_for_none(test: cst.BaseExpression) -> bool:
     return nothing and isinstance(target.operator, (cst.Is, cst.IsNot)) and isinstance(test.left, cst.Name)
 
 
-__all__ = ["Switch", "Switches", "switches_of"]
+__all__ = ["Switch", "Switches", "on_every_way", "switches_of"]
