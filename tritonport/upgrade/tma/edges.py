@@ -3,13 +3,14 @@
 `offs = (start + i) % M` reads rows from the front again beyond the end; the rows of the result that they give are
 masked at the store. A descriptor gives zeros there. Both are the same program if what is computed from such a row
 reaches memory only through stores that leave the row out: which dimension of each value depends on the row is
-followed through elementwise operations, casts, broadcasts and dots; anything else is no proof.
+followed through elementwise operations, casts, broadcasts, dots and functions that are made of these; anything else is
+no proof.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -17,6 +18,7 @@ from tritonport.analysis.access import Access, Form, Mask
 from tritonport.analysis.access.forms import ALWAYS, plus
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, is_dot
 from tritonport.upgrade.liveness import live_at_end, live_behind
@@ -32,6 +34,8 @@ _KINDS = frozenset({"dtype", "shape", "type"})
 _STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
 _SUMS = frozenset({"tmem_alloc", "tmem_load", "tmem_store"})
 """Functions of the port that move a sum into tensor memory and out of it, as it is."""
+_DEPTH = 4
+"""How deep calls of functions are followed."""
 
 
 class NotShown(Exception):
@@ -53,8 +57,8 @@ def unseen(access: Access, box: Box, accesses: Sequence[Access], kernel: Kernel)
 class _Follower:
     """Follows one dimension of one load through a kernel."""
 
-    def __init__(self, kernel: Kernel, accesses: Sequence[Access]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, accesses: Sequence[Access], depth: int = 0) -> None:
+        self.kernel, self.depth = kernel, depth
         self.accesses = {id(one.node): one for one in accesses}
         self.rows: dict[str, Rows] = {}
 
@@ -62,15 +66,19 @@ class _Follower:
         """distance: coordinate - extent, where the rows begin to be others."""
         self.load, self.place, self.distance = access, place, distance
         try:
-            changed = True
-            while changed:
-                before = dict(self.rows)
-                self._block(self.kernel.node.body)
-                changed = before != self.rows
+            self._whole()
             self._check_iterations()
         except NotShown as error:
             return f"its coordinate wraps or stops at a bound, and {error}"
         return None
+
+    def _whole(self) -> None:
+        """Everything that the body does, loops and all."""
+        changed = True
+        while changed:
+            before = dict(self.rows)
+            self._block(self.kernel.node.body)
+            changed = before != self.rows
 
     def _block(self, body: cst.BaseSuite) -> None:
         for statement in body.body:
@@ -124,7 +132,11 @@ class _Follower:
                 self._assign(target.target, found)
         elif isinstance(small, (cst.AnnAssign, cst.AugAssign)) and small.value is not None:
             self._assign(small.target, self._value(small.value))
-        elif isinstance(small, cst.Return) and small.value is not None and self._value(small.value):
+        elif isinstance(small, cst.Return) and small.value is not None:
+            self._return(self._value(small.value))
+
+    def _return(self, found: Rows) -> None:
+        if found:
             raise NotShown("it is returned")
 
     def _assign(self, target: cst.BaseExpression, found: Rows) -> None:
@@ -193,7 +205,30 @@ class _Follower:
             return values[0]
         if is_dot(node) and len(values) >= 2:
             return self._dot(values)
-        return self._elsewhere(node)
+        return self._function(node, values)
+
+    def _function(self, node: cst.Call, values: Sequence[Rows]) -> Rows:
+        """What a call of a jit function returns, by what its body does with each argument."""
+        path = dotted(node.func) or ""
+        own = path.partition(".")[0] in {*(one.name for one in self.kernel.parameters), *self.rows}
+        meanings = [one.kernel for one in self.kernel.module.lookup(path)] if path and not own else []
+        if not meanings or self.depth == _DEPTH or any(argument.star for argument in node.args):
+            return self._elsewhere(node)
+        found = NONE
+        for callee in meanings:
+            names = [one.name for one in callee.parameters] if callee is not None else []
+            if callee is None or len(values) > len(names) or any(one.star for one in callee.parameters):
+                return self._elsewhere(node)
+            given = {
+                argument.keyword.value if argument.keyword is not None else name: rows
+                for argument, name, rows in zip(node.args, names, values, strict=False)
+            }
+            try:
+                found |= _Called(callee, given, self.depth + 1).result()
+            except NotShown as error:
+                text = self.kernel.module.tree.code_for_node(node).strip()
+                raise NotShown(f"in `{text}` {error}") from None
+        return found
 
     def _is_language(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and node.value in self.kernel.module.bindings.imported
@@ -224,6 +259,23 @@ class _Follower:
             if access.kind != "store" or not _leaves_out(access, row, self.distance):
                 raise NotShown(f"the {access.kind} to {access.base or 'memory'} may write it")
         return NONE
+
+
+class _Called(_Follower):
+    """Follows the arguments of one call through a function, which has no access that may read or write a row."""
+
+    def __init__(self, kernel: Kernel, rows: Mapping[str, Rows], depth: int) -> None:
+        super().__init__(kernel, (), depth)
+        self.rows.update(rows)
+        self.returned = NONE
+
+    def result(self) -> Rows:
+        """Which dimensions of what it returns depend on the row. Raises NotShown."""
+        self._whole()
+        return self.returned
+
+    def _return(self, found: Rows) -> None:
+        self.returned |= found
 
 
 def _leaves_out(store: Access, row: int, distance: Dim) -> bool:

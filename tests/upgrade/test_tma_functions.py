@@ -1,0 +1,86 @@
+"""Stage tma: functions that compute with the rows of a tile whose coordinate wraps."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.kernels import matmul
+from tests.upgrade.test_tma import run, upgraded
+
+Computed = Callable[[torch.Tensor], torch.Tensor]
+
+ACTIVATIONS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def leaky(x, slope):
+    return tl.where(x >= 0, x, slope * x)
+"""
+
+SHIFTED = """
+
+@triton.jit
+def shifted(x, by, SIGN: tl.constexpr):
+    y = x
+    for _ in range(2):
+        if SIGN:
+            y = y + by[None, :]
+        else:
+            y = y - by[None, :]
+    return leaky(y, slope=0.5)
+"""
+
+
+def fused(call: str, more: str = "") -> str:
+    """The matrix product with a call behind its loop, and functions of the file."""
+    text = matmul().replace("\nimport torch\nimport triton\nimport triton.language as tl\n", ACTIVATIONS + more)
+    return text.replace("    rows = tl", f"    acc = {call}\n    rows = tl", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "more", "computed"),
+    [
+        ("leaky(acc, 0.25)", "", lambda x: _leaky(x, 0.25)),
+        ("shifted(by=offs_n, x=acc, SIGN=False)", SHIFTED, lambda x: _leaky(x - 2 * torch.arange(x.shape[1]), 0.5)),
+    ],
+)
+def test_a_function_that_keeps_rows_apart_is_followed(call: str, more: str, computed: Computed, tmp_path: Path) -> None:
+    found = upgraded(fused(call, more))
+    assert [one.message for one in found.diagnostics] == []
+    torch.manual_seed(0)
+    a, b = torch.randn(70, 48).half(), torch.randn(48, 40).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    assert all(made) and len(made) >= 2
+    torch.testing.assert_close(got, computed(a.float() @ b.float()), atol=2e-2, rtol=2e-2)
+
+
+def _leaky(x: torch.Tensor, slope: float) -> torch.Tensor:
+    return torch.where(x >= 0, x, slope * x)
+
+
+MIXED = {
+    "a sum": "@triton.jit\ndef mixed(x):\n    return x - tl.max(x, 0)[None, :]\n",
+    "a function in it that sums": (
+        "@triton.jit\ndef total(x):\n    return tl.sum(x)\n\n\n@triton.jit\ndef mixed(x):\n    return x - total(x)\n"
+    ),
+    "a transposition": "@triton.jit\ndef mixed(x):\n    return x + tl.trans(x)\n",
+    "a loop that goes on": (
+        "@triton.jit\ndef mixed(x):\n    while tl.sum(x) > 100.0:\n        x = x * 0.5\n    return x\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_a_function_that_mixes_rows_is_refused(case: str) -> None:
+    found = upgraded(fused("mixed(acc)", "\n\n" + MIXED[case]))
+    said = [one.message for one in found.diagnostics if one.code == "TP412"]
+    assert any("its coordinate wraps or stops at a bound, and in `mixed(acc)` " in one for one in said), said
+    assert "a_desc" not in found.text
