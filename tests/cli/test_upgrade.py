@@ -113,3 +113,40 @@ def test_a_target_of_the_project_is_held_to_its_stages_too(run: Run, folder: Pat
     assert run("parity-check", "--stage", "mma", "--tiers", "T0", "mm.py").exit_code == 2
     assert run("upgrade", "--stage", "async-copy", "mm.py").exit_code == 0
     assert run("upgrade", "--stage", "all", "mm.py").exit_code == 0
+
+
+def test_check_of_a_stage_says_what_the_stage_says(run: Run, folder: Path) -> None:
+    # The loads are sums and their fills are zero; where their rows go shows in the whole kernel.
+    (folder / "mm.py").write_text(
+        matmul().replace("    rows = tl", "    acc -= tl.max(acc, 0)[None, :]\n    rows = tl", 1)
+    )
+    checked = run("check", "--stage", "tma", "--output-format", "json", "mm.py")
+    (found,) = json.loads(checked.stdout)["files"]
+    upgraded = run("upgrade", "--stage", "tma", "--output-format", "json", "--check", "mm.py")
+    (said,) = json.loads(upgraded.stderr)["files"]
+    kept = [(one["line"], one["column"], one["code"], one["message"]) for one in found["diagnostics"]]
+    assert kept == [(one["line"], one["column"], one["code"], one["message"]) for one in said["diagnostics"]]
+    assert [code for _, _, code, _ in kept] == ["TP412", "TP412"]
+    assert all("wraps or stops at a bound, and it reaches `" in message for _, _, _, message in kept)
+    rows = {tuple(line.split()[1:3]): line for line in run("check", "--stage", "tma", "mm.py").stdout.splitlines()}
+    assert rows["load", "a"].endswith("TP412")
+    assert rows["load", "b"].endswith("TP412")
+
+
+def test_addresses_have_the_names_of_the_kernel(run: Run, folder: Path) -> None:
+    schedule = """    pid = tl.program_id(0)
+    across = tl.cdiv(N, BLOCK_N)
+    group = pid // (8 * across) * 8
+    size = tl.minimum(tl.cdiv(M, BLOCK_M) - group, 8)
+    pid_m = group + (pid % (8 * across)) % size
+    pid_n = (pid % (8 * across)) // size
+"""
+    text = matmul().replace("tl.program_id(0) * BLOCK_M", "pid_m * BLOCK_M").replace("tl.program_id(1)", "pid_n")
+    (folder / "mm.py").write_text(text.replace("    offs_m =", schedule + "    offs_m =", 1))
+    shown = run("check", "--stage", "tma", "mm.py").stdout
+    for address in (
+        "a_ptr + BLOCK_K * k * stride_ak + ((BLOCK_M * pid_m + i0) % M) * stride_am + i1 * stride_ak",
+        "b_ptr + BLOCK_K * k * stride_bk + i0 * stride_bk + ((BLOCK_N * pid_n + i1) % N) * stride_bn",
+        "c_ptr + BLOCK_M * pid_m * stride_cm + BLOCK_N * pid_n + i0 * stride_cm + i1",
+    ):
+        assert f"  {address}  " in shown, shown

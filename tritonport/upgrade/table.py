@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tritonport.analysis.access import Access, Form, accesses_of
-from tritonport.analysis.access.forms import show
-from tritonport.analysis.dims import Dim
+from tritonport.analysis.access.forms import plus, show, times
+from tritonport.analysis.dims import Dim, symbol
 from tritonport.convert import ConvertOptions
 from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.report import Diagnostic
@@ -15,6 +15,8 @@ from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.upgrade import multibuffer
 from tritonport.upgrade.legality import Reason, considered, describe, reasons
+from tritonport.upgrade.stages import upgrade_text
+from tritonport.upgrade.tma.terms import by_index, quotient, term
 
 COPY_HEADINGS = ("line", "tile", "descriptor", "coordinates", "barrier", "verdict")
 HEADINGS = ("line", "access", "address", "tile", "extents", "fill", "per iteration", "verdict")
@@ -104,6 +106,7 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
     if stage == multibuffer.STAGE:
         return _copy_tables(SourceModule(text, path, shared_project()), options)
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
+    said = _said_by_upgrade(text, path, stage, options)
     tables = []
     for kernel in module.kernels:
         if options.kernels is not None and kernel.name not in options.kernels:
@@ -111,11 +114,30 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
         rows = []
         for access in accesses_of(module, kernel):
             line, column = module.position(access.node)
-            failed = tuple(reasons(stage, access)) if considered(stage, access) else None
+            failed = (
+                tuple(reasons(stage, access)) or said.get((line, column), ()) if considered(stage, access) else None
+            )
             rows.append(Row(access, line, column, failed))
         if rows:
             tables.append(KernelTable(kernel.qualified, module.line_of(kernel), tuple(rows)))
     return tables
+
+
+def _said_by_upgrade(
+    text: str, path: str, stage: str, options: ConvertOptions
+) -> Mapping[tuple[int, int], tuple[Reason, ...]]:
+    """Why the stage itself leaves accesses as they are, by line and column.
+
+    Much of what it needs shows only in the port and in the kernel around an access: who else writes the memory, and
+    where the rows of a coordinate that wraps go.
+    """
+    found: dict[tuple[int, int], tuple[Reason, ...]] = {}
+    for one in upgrade_text(text, path=path, options=replace(options, stage=stage)).diagnostics:
+        _, stays, why = one.message.partition(" stays as it is: ")
+        if stays:
+            place = (one.line, one.column)
+            found[place] = (*found.get(place, ()), Reason(one.code, why))
+    return found
 
 
 def _copy_tables(module: SourceModule, options: ConvertOptions) -> list[KernelTable]:
@@ -134,18 +156,35 @@ def address_text(access: Access) -> str:
     form = access.address
     if not isinstance(form, Form):
         return f"not affine: {form.reason}"
-    rest = [(monomial, factor) for monomial, factor in form.offset.terms if monomial != (form.head,)]
+    rest = Dim(tuple(term for term in form.offset.terms if term[0] != (form.head,)), "")
     parts = [form.head] if form.head is not None else []
-    parts += [show(Dim(tuple(rest), ""))] if rest else []
+    parts += [_shown(rest, access)] if rest.terms else []
     for dimension, axis in enumerate(form.axes):
         if axis is None:
             continue
         name = f"i{dimension}"
         if axis.bent:
-            start = f"{show(axis.start)} + {name}" if axis.start.terms else name
-            name = f"(({start}) % {show(axis.wrap)})" if axis.wrap is not None else f"({start})"
+            start = f"{_shown(axis.start, access)} + {name}" if axis.start.terms else name
+            name = f"(({start}) % {_shown(axis.wrap, access)})" if axis.wrap is not None else f"({start})"
         parts.append(name if axis.stride.value == 1 else f"{name} * {_grouped(show(axis.stride))}")
     return " + ".join(parts)
+
+
+def _shown(dim: Dim, access: Access) -> str:
+    """A polynomial as the kernel would write it there: with its own names for what is no sum of products.
+
+    `pid_m`, and not the quotients and minima that the kernel makes it of.
+    """
+    dim = by_index(dim, access.loops)
+    for name, number in sorted(access.numbers.items(), key=lambda item: -len(show(item[1]))):
+        if all(atom.isidentifier() for atom in number.atoms()):
+            continue
+        for monomial, count in dim.terms:
+            factor = quotient(term(monomial, count), term(*number.terms[0]))
+            left = plus(dim, times(number, factor), -1) if factor is not None else dim
+            if factor is not None and len(left.terms) == len(dim.terms) - len(number.terms):
+                dim = plus(left, times(symbol(name), factor))
+    return show(dim)
 
 
 def _grouped(text: str) -> str:
