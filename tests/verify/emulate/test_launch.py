@@ -10,7 +10,7 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from tritonport.verify.emulate import EmulationError, LaunchRecord, NotEmulated, emulated
+from tritonport.verify.emulate import EmulationError, LaunchRecord, emulated
 
 
 @triton.jit
@@ -91,6 +91,21 @@ def test_none_and_defaults():
         assert torch.equal(out, 2 * x)
 
 
+def test_a_warmed_up_kernel_is_launched_with_what_was_compiled_in():
+    x, out = torch.arange(5.0), torch.zeros(5)
+    with emulated() as emulator:
+        compiled = optional_kernel.warmup(torch.float32, None, torch.float32, 5, HAS=True, num_warps=2, grid=(1,))
+        assert emulator.launches == []
+        compiled._init_handles()
+        assert 65536 // (compiled.n_regs * 32 * compiled.metadata.num_warps) == 32
+        assert (compiled.n_spills, compiled.metadata.shared, compiled.metadata.name) == (0, 0, "optional_kernel")
+        compiled[(1, 1, 1)](x, None, out, 5, False, 8)
+        assert torch.equal(out, -x)
+        assert [(record.kernel, record.num_warps) for record in emulator.launches] == [("optional_kernel", 2)]
+        with pytest.raises(TypeError, match="takes the 6 arguments of the function, compile-time ones too, not 4"):
+            compiled[(1, 1, 1)](x, None, out, 5)
+
+
 def test_launches_that_cannot_be():
     x, out = torch.arange(5.0), torch.zeros(5)
     with emulated():
@@ -100,8 +115,6 @@ def test_launches_that_cannot_be():
             optional_kernel[(1,)](x, None, out)
         with pytest.raises(EmulationError, match="on meta: an emulated launch takes tensors of the CPU"):
             optional_kernel[(1,)](torch.empty(5, device="meta"), None, out, 5)
-        with pytest.raises(NotEmulated, match="warmup"):
-            optional_kernel.warmup(x, None, out, 5, grid=(1,))
         with pytest.raises(EmulationError, match="argument x_ptr"):
             optional_kernel[(1,)](object(), None, out, 5)
     with pytest.raises(ValueError, match="unknown target 'gfx942'"), emulated(target="gfx942"):

@@ -13,9 +13,10 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from tritonport.verify.emulate.addresses import addressed
+from tritonport.verify.emulate.compiled import WarmedUp
 from tritonport.verify.emulate.device import Driver, torch_answers
 from tritonport.verify.emulate.errors import EmulationError, NotEmulated
-from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, split_options
+from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, backend_options, split_options
 from tritonport.verify.emulate.memory import MaskUse
 from tritonport.verify.emulate.shared import Place
 
@@ -47,15 +48,17 @@ class Emulator:
 
     def run(self, kernel: Any, arguments: Sequence[Any], grid: Any, warmup: bool, keywords: dict[str, Any]) -> Any:
         """A launch of a ``JITFunction``."""
-        if warmup:
-            raise NotEmulated("warmup asks for a compiled kernel, and nothing is compiled here", kernel=kernel.__name__)
-        for hook in kernel.pre_run_hooks:
-            hook(*arguments, **keywords)
+        if not warmup:
+            for hook in kernel.pre_run_hooks:
+                hook(*arguments, **keywords)
         named, options = split_options(kernel, self.settings.gpu, keywords)
         bound = kernel.signature.bind(*arguments, **named)
         bound.apply_defaults()
         if kernel.debug is not None:
             options.setdefault("debug", kernel.debug)
+        if warmup:
+            completed = backend_options(self.settings, options)
+            return WarmedUp(kernel, bound.arguments, options, completed, self.settings.gpu)
         reachable = list(self._reachable)
         if self._follow_addresses:
             reachable += addressed(bound.arguments.values())
@@ -106,9 +109,10 @@ def emulated(
     """Every launch of a ``@triton.jit`` or ``@gluon.jit`` kernel inside the block runs on the CPU, in this process.
 
     Launches (``kernel[grid](...)`` and ``.run``) of plain, autotuned and heuristic kernels return once all their
-    programs have run, one after another; the tensors are CPU tensors. See :class:`Settings` for the options. With
-    ``follow_addresses`` a launch may also touch the tensors whose addresses are in an int64 tensor it is given. On
-    exit, also after an error, Triton is as it was.
+    programs have run, one after another; the tensors are CPU tensors. ``kernel.warmup`` gives a kernel to launch, with
+    the figures of a small one (:class:`~tritonport.verify.emulate.compiled.WarmedUp`). See :class:`Settings` for the
+    options. With ``follow_addresses`` a launch may also touch the tensors whose addresses are in an int64 tensor it is
+    given. On exit, also after an error, Triton is as it was.
 
     Raises (from the launch): :class:`EmulationError` where the kernel goes wrong, :class:`NotEmulated` where this
     emulator has no model of an operation.

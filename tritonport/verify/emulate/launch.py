@@ -75,6 +75,11 @@ def _backend_options(gpu: Any, given: tuple[tuple[str, Any], ...], check_asserts
     return replace(options, debug=check_asserts or options.debug, sanitize_overflow=False)
 
 
+def backend_options(settings: Settings, given: dict[str, Any]) -> Any:
+    """The options of a launch as the compiler's backend completes them."""
+    return _backend_options(settings.gpu, tuple(sorted(given.items())), settings.check_asserts)
+
+
 def split_options(kernel: Any, gpu: Any, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide the keywords of a launch into the kernel's arguments and the compiler's options, as the launcher does."""
     known = _backend_options(gpu, (), False).__dict__
@@ -104,7 +109,7 @@ class Launch:
         self._kernel = kernel
         self._name = kernel.__name__
         gpu = settings.gpu
-        self.options = _backend_options(gpu, tuple(sorted(options.items())), settings.check_asserts)
+        self.options = backend_options(settings, options)
         backend = make_backend(gpu)
         functions = {**backend.get_codegen_implementation(self.options), "convert_custom_types": convert_fp8e4b15}
         modules = backend.get_module_map()
