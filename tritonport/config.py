@@ -11,7 +11,10 @@ from tritonport.report import FORMATS, Diagnostic, InputError, make_selection
 from tritonport.rules_data import TRITON_VERSIONS, load_targets, version_key
 
 _UNKNOWN_TARGET = "TP010"
-_TABLE = re.compile(r"^\s*\[\s*tool\s*\.\s*[\"']?tritonport[\"']?\s*[].]", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*\[\s*tool\s*\.\s*[\"']?tritonport(?![\w-])", re.MULTILINE)
+"""Also where the bracket is not closed: what is meant for us is not passed over in silence."""
+_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
+"""The end of what `tomllib` says."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def load_config(start: Path) -> Config:
-    """The settings that hold for a file or directory. Raises InputError (TP005) with the line of the wrong key."""
+    """The settings that hold for a file or directory. Raises InputErrors (TP005) with the lines of all wrong keys."""
     file = find_config(start)
     if file is None:
         return Config()
@@ -151,26 +154,38 @@ def load_config(start: Path) -> Config:
     else:
         import tomli as tomllib
     try:
-        table = tomllib.loads(text)["tool"]["tritonport"]
+        table = tomllib.loads(text).get("tool", {}).get("tritonport", {})
     except tomllib.TOMLDecodeError as error:
-        raise _invalid(file, text, None, f"not valid TOML: {error}") from None
+        raise _not_toml(file, text, str(error)) from None
     values: dict[str, Any] = {}
+    wrong: list[Diagnostic] = []
     for key, value in table.items():
         if key not in _KEYS:
             from difflib import get_close_matches
 
             near = get_close_matches(key, _KEYS, n=1, cutoff=0.0)
-            raise _invalid(file, text, key, f"unknown key {key!r}; did you mean {near[0]!r}?")
+            wrong.append(_invalid(file, text, key, f"unknown key {key!r}; did you mean {near[0]!r}?"))
+            continue
         try:
             values[key.replace("-", "_")] = _KEYS[key](value)
         except ValueError as error:
-            raise _invalid(file, text, key, f"{key}: {error}") from None
+            wrong.append(_invalid(file, text, key, f"{key}: {error}"))
+    if wrong:
+        raise InputError(*sorted(wrong, key=lambda found: found.sort_key))
     return Config(**values)
 
 
-def _invalid(file: Path, text: str, key: str | None, message: str) -> InputError:
+def _not_toml(file: Path, text: str, problem: str) -> InputError:
+    """At the place where the text stops being TOML: the end of the file, where that is all that is said."""
+    place = _PLACE.search(problem)
+    line, column = (int(place[1]), int(place[2])) if place else (max(len(text.splitlines()), 1), 1)
+    message = f"not valid TOML: {_PLACE.sub('', problem).rstrip()}"
+    return InputError(Diagnostic("TP005", message, str(file), line, column))
+
+
+def _invalid(file: Path, text: str, key: str, message: str) -> Diagnostic:
     line = 1
-    if key is not None and (table := _TABLE.search(text)):
+    if table := _TABLE.search(text):
         place = re.compile(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", re.MULTILINE).search(text, table.start())
         line = text.count("\n", 0, place.end() if place else table.end()) + 1
-    return InputError(Diagnostic("TP005", message, str(file), line, 1))
+    return Diagnostic("TP005", message, str(file), line, 1)

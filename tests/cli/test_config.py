@@ -7,7 +7,6 @@ import pytest
 
 from tests.cli.conftest import LEFT_FILE, SCALE_FILE, Run
 from tritonport.config import CONFIG_KEYS, Config, default_triton, installed_triton, load_config
-from tritonport.report import InputError
 
 BARRIER_FILE = SCALE_FILE.rstrip() + "\n    tl.debug_barrier()\n"
 
@@ -94,10 +93,38 @@ def test_mistakes(run: Run, folder: Path, line: str, message: str) -> None:
     assert (folder / "scale.py").read_text() == SCALE_FILE
 
 
-def test_a_project_file_that_is_not_toml(folder: Path) -> None:
-    configure(folder, "target = ")
-    with pytest.raises(InputError, match="TP005 not valid TOML"):
-        load_config(folder)
+def test_every_mistake_is_named(run: Run, folder: Path) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    configure(folder, 'traget = "sm_90"', "jobs = 2", "exclude = 3")
+    result = run("check", "scale.py")
+    assert result.exit_code == 2
+    assert [line.partition("pyproject.toml:")[2] for line in result.stderr.splitlines()[:2]] == [
+        "5:1: TP005 unknown key 'traget'; did you mean 'target'?",
+        "7:1: TP005 exclude: must be a list of strings",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (["[tool.tritonport]", "target = "], "2:10"),
+        (["[tool.tritonport]", "jobs = 1", "target = sm_90"], "3:10"),
+        (["[tool.tritonport", 'target = "sm_90"'], "1:17"),
+        (["[tool.tritonport]", 'target = """sm_90'], "2:1"),
+    ],
+)
+def test_a_project_file_that_is_not_toml(run: Run, folder: Path, lines: list[str], place: str) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    (folder / "pyproject.toml").write_text("\n".join([*lines, ""]))
+    result = run("check", "scale.py")
+    assert result.exit_code == 2
+    assert f"pyproject.toml:{place}: TP005 not valid TOML: " in result.stderr
+    assert "at line" not in result.stderr
+
+
+def test_another_table_is_none_of_ours(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool.tritonport-extra]\njobs = 'x'\n\n[tool.tritonporter\n")
+    assert load_config(folder) == Config()
 
 
 def test_the_installed_triton_is_the_default() -> None:

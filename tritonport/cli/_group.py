@@ -88,7 +88,8 @@ class CommandsFromFiles(click.Group):
             click.echo("interrupted", err=True)
             code = _INTERRUPTED
         except InputError as error:
-            click.echo(f"error: {error}", err=True)
+            for line in str(error).splitlines():
+                click.echo(f"error: {line}", err=True)
             click.echo(f"  = {error.diagnostic.advice}", err=True)
             code = UNUSABLE
         except Exception:

@@ -53,12 +53,18 @@ class Diagnostic:
 
 
 class InputError(Exception):
-    """An input that cannot be used at all: unreadable, unparsable, not what was asked for. Carries the diagnostic."""
+    """An input that cannot be used at all: unreadable, unparsable, not what was asked for. Carries the diagnostic.
 
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic)
+    `others` are further ones about the same input.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, *others: Diagnostic) -> None:
+        super().__init__(diagnostic, *others)
         self.diagnostic = diagnostic
+        self.others = others
 
     def __str__(self) -> str:
-        found = self.diagnostic
-        return f"{found.path}:{found.line}:{found.column}: {found.code} {found.message}"
+        return "\n".join(
+            f"{found.path}:{found.line}:{found.column}: {found.code} {found.message}"
+            for found in (self.diagnostic, *self.others)
+        )
