@@ -27,7 +27,7 @@ from typing import Any
 from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.verify import codes
 from tritonport.verify.modules import ModuleSpace, ModuleText, module_name
-from tritonport.verify.places import first_line, place_of
+from tritonport.verify.places import first_line, import_failure
 from tritonport.verify.views import read_views
 
 Inputs = dict[str, Any]
@@ -236,10 +236,10 @@ def _execute(space: ModuleSpace, source: ModuleText, shown: Mapping[str, str]) -
     try:
         return space.load(source.name)
     except (Exception, SystemExit) as error:
-        place = place_of(error, shown)
+        place, chain = import_failure(error, shown)
         path, line, column = (place.path, place.line, place.column) if place else (shown[str(source.code_file)], 1, 1)
         what = "does not parse" if isinstance(error, SyntaxError) else "raises when it is imported"
-        raise _case_error(codes.RAISED, f"{what}: {first_line(error)}", path, line, column) from error
+        raise _case_error(codes.RAISED, f"{what}: {first_line(error)}{chain}", path, line, column) from error
 
 
 def _read_protocol(

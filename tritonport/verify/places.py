@@ -1,5 +1,6 @@
 """Where in the user's files an exception comes from."""
 
+import os
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,51 @@ def _innermost(trace: TracebackType | None, files: Mapping[str, str]) -> Place |
         if frame.filename in files and frame.lineno:
             return Place(files[frame.filename], frame.lineno, _column(frame))
     return None
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""tritonport itself, whose frames lead to every import of a case."""
+
+
+def _import_chain(error: BaseException, files: Mapping[str, str]) -> list[Place]:
+    """The lines that an exception of an import went through, outermost first, without those of tritonport and Python's
+    import system.
+
+    Files below the current directory are named from there.
+    """
+    chain: list[Place] = []
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.startswith("<") or frame.filename.startswith(_OWN + os.sep) or not frame.lineno:
+            continue
+        if f"{os.sep}importlib{os.sep}" in frame.filename:
+            continue
+        below = os.path.relpath(frame.filename)
+        name = files.get(frame.filename, frame.filename if below.startswith("..") else below)
+        chain.append(Place(name, frame.lineno, _column(frame)))
+    return chain
+
+
+def import_failure(error: BaseException, files: Mapping[str, str]) -> tuple[Place | None, str]:
+    """Where a module raises that an import of the user's reaches, and words for the imports that lead there.
+
+    The place is in the user's files where one of them imports it; None where nothing says.
+
+    Args:
+        error, files: as for `place_of`.
+    """
+    place = place_of(error, files)
+    if isinstance(error, SyntaxError):
+        return place, ""
+    chain = _import_chain(error, files)
+    if not chain:
+        return place, ""
+    # A package is imported before the file in it: then no line of the file has run.
+    steps = list(dict.fromkeys(f"{step.path}:{step.line}" for step in chain))
+    if place is None:
+        return chain[-1], f" (imported by {' > '.join(steps[:-1])})" if len(steps) > 1 else ""
+    at = f"{place.path}:{place.line}"
+    later = steps[steps.index(at) + 1 :] if at in steps else []
+    return place, f" (in {' > '.join(later)})" if later else ""
 
 
 def place_of(error: BaseException, files: Mapping[str, str]) -> Place | None:

@@ -1,6 +1,7 @@
 """Finding and loading cases."""
 
 import inspect
+import os
 import sys
 from pathlib import Path
 
@@ -154,6 +155,29 @@ def test_a_case_that_raises_at_import_is_reported_at_its_line(tmp_path):
     assert error.diagnostic.message == "raises when it is imported: ZeroDivisionError: division by zero"
     if sys.version_info >= (3, 11):
         assert error.diagnostic.column == 9
+
+
+def test_an_import_that_fails_in_another_file_is_reported_there_with_the_way_to_it(tmp_path, monkeypatch):
+    """The package of a kernel file is imported before any line of the file."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("ops/__init__.py", "from .norm import x\n"), ("ops/norm.py", "\nimport no_such_module\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    kernel = write_project(tmp_path / "ops", case=CASE.replace("from scale", "from ops.scale"))
+    found = refusal(tmp_path / "ops" / "scale_case.py", kernel).diagnostic
+    assert (found.path, found.line) == (os.path.join("ops", "norm.py"), 2)
+    assert found.message.endswith(
+        f"No module named 'no_such_module' (imported by {os.path.join('ops', '__init__.py')}:1)"
+    )
+
+
+def test_an_import_of_the_case_that_fails_further_on_names_the_line_that_fails(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools.py").write_text("\n\nimport no_such_module\n")
+    kernel = write_project(tmp_path, case=edited(CASE, ("import torch", "import torch\nimport tools")))
+    found = refusal(tmp_path / "scale_case.py", kernel).diagnostic
+    assert (found.path, found.line) == (str(tmp_path / "scale_case.py"), 4)
+    assert found.message.endswith("No module named 'no_such_module' (in tools.py:3)")
 
 
 def test_a_kernel_file_that_raises_is_reported_at_its_line_on_either_side(tmp_path):

@@ -91,7 +91,7 @@ def _load(request: SideRequest) -> tuple[list[tuple[Mapping[str, Any], str]], An
     """(entries of the case with the kernel's name, module or None, code file -> shown path, what to keep alive)."""
     from tritonport.verify.case import PORT_MARK, load_case
     from tritonport.verify.modules import ModuleSpace, ModuleText, module_name
-    from tritonport.verify.places import first_line, place_of
+    from tritonport.verify.places import first_line, import_failure
 
     entries: list[tuple[Mapping[str, Any], str]] = []
     shown: dict[str, str] = {}
@@ -116,9 +116,9 @@ def _load(request: SideRequest) -> tuple[list[tuple[Mapping[str, Any], str]], An
         try:
             module = ModuleSpace([ModuleText(name, file, text, code_file)], [root, file.parent]).load(name)
         except (Exception, SystemExit) as error:
-            place = place_of(error, shown)
-            message = f"raises when it is imported: {first_line(error)}"
-            line, column = (place.line, place.column) if place else (1, 1)
+            place, chain = import_failure(error, shown)
+            message = f"raises when it is imported: {first_line(error)}{chain}"
+            path, line, column = (place.path, place.line, place.column) if place else (path, 1, 1)
             raise InputError(Diagnostic(codes.RAISED, message, path, line, column)) from error
     return entries, module, shown, keep
 
