@@ -9,8 +9,11 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.convert.kernels import VERSION
 from tests.upgrade.kernels import matmul
 from tests.upgrade.test_tma import run, upgraded
+from tritonport.convert import ConvertOptions
+from tritonport.upgrade import upgrade_text
 
 Computed = Callable[[torch.Tensor], torch.Tensor]
 
@@ -84,3 +87,54 @@ def test_a_function_that_mixes_rows_is_refused(case: str) -> None:
     said = [one.message for one in found.diagnostics if one.code == "TP412"]
     assert any("its coordinate wraps or stops at a bound, and in `mixed(acc)` " in one for one in said), said
     assert "a_desc" not in found.text
+
+
+INNER = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def inner(acc, q, k_ptrs, v_ptrs, stride, N, BLOCK_N: tl.constexpr):
+    for start in range(0, N, BLOCK_N):
+        k = tl.load(k_ptrs)
+        p = tl.exp(tl.dot(q, k)).to(tl.float16)
+        v = tl.load(v_ptrs)
+        acc = acc * 0.5
+        acc = tl.dot(p, v, acc)
+        k_ptrs += BLOCK_N * stride
+        v_ptrs += BLOCK_N * stride
+    return acc
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, BLOCK: tl.constexpr, D: tl.constexpr):
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, D)
+    steps = tl.arange(0, BLOCK)
+    q = tl.load(q_ptr + rows[:, None] * D + cols[None, :])
+    k_ptrs = k_ptr + steps[None, :] * D + cols[:, None]
+    v_ptrs = v_ptr + steps[:, None] * D + cols[None, :]
+    acc = inner(tl.zeros((BLOCK, D), dtype=tl.float32), q, k_ptrs, v_ptrs, D, N, BLOCK)
+    tl.store(out_ptr + rows[:, None] * D + cols[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize("stage", ["mma", "all"])
+def test_what_stays_in_a_function_is_said_by_the_stages_beyond(stage: str) -> None:
+    assert INNER.count("tl.load(k_ptrs)") == INNER.count("tl.load(v_ptrs)") == 1
+    lines = INNER.split("\n")
+    found = upgrade_text(INNER, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90", stage=stage))
+    said = [(one.code, lines[one.line - 1].strip()) for one in found.diagnostics]
+    for line in ("k = tl.load(k_ptrs)", "v = tl.load(v_ptrs)"):
+        assert said.count(("TP411", line)) == 1, said
+    assert [code for code, _ in said if code == "TP501"] == ["TP501", "TP501"]
+
+
+def test_all_says_why_a_tile_is_copied_by_cp_async_alone() -> None:
+    text = fused("mixed(acc)", "\n\n" + MIXED["a sum"])
+    found = upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90", stage="all"))
+    assert "async_copy" in found.text and "a_desc" not in found.text
+    said = [one.message for one in found.diagnostics if one.code == "TP412"]
+    assert len(said) == 2
+    assert said[0].startswith("the load of a (from a_ptr) is not copied by TMA: its coordinate wraps")

@@ -33,6 +33,7 @@ from tritonport.upgrade.file_edit import (
     with_functions,
     with_header,
 )
+from tritonport.upgrade.forms import is_fallback, is_form
 from tritonport.upgrade.legality import HINTS, LOOP_STAYS, NO_DESCRIPTOR, NO_HINT, Reason, Refused, describe
 from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.tma import plan as tma_plan
@@ -42,6 +43,7 @@ from tritonport.upgrade.tma.spelled import copies_of
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
 ALL = "all"
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
+_STAYS, _NO_TMA = "stays as it is", "is not copied by TMA"
 _FOR_CASTS = ("arrived_operand", "operand_beside", "widens_in_registers")
 
 
@@ -113,7 +115,7 @@ def _copied_asynchronously(before: Conversion, original: _Original, options: Con
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
-        if forms and is_called(module, kernel):
+        if forms and (is_form(module, kernel) or is_fallback(module, kernel)):
             continue  # a form that an entry of the stage tma calls
         plan = plan_kernel(module, kernel)
         problem = _kernel_problem(module, kernel, options.target)
@@ -126,12 +128,22 @@ def _copied_asynchronously(before: Conversion, original: _Original, options: Con
         found += [original.diagnostic(one) for one in plan.refused]
     acted = {line for plan in plans for line in original.lines_of_loops(plan)}
     found = [one for one in found if not (is_acted_on(one.code, one.message) and one.line in acted)]
-    found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
+    found = sorted(dict.fromkeys(_said_once(found)), key=lambda one: one.sort_key)
     if not plans:
         return replace(before, diagnostics=tuple(found))
     output = _written(module, plans, options)
     indent = str(module.tree.default_indent)
     return replace(before, text=break_long_lines(output, before.text, indent), diagnostics=tuple(found))
+
+
+def _said_once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Without what keeps an access from TMA where the same keeps it as it is."""
+    stays = {(one.line, one.column, one.message) for one in found}
+    return [
+        one
+        for one in found
+        if _NO_TMA not in one.message or (one.line, one.column, one.message.replace(_NO_TMA, _STAYS)) not in stays
+    ]
 
 
 def _through_descriptors(literal: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
@@ -149,7 +161,9 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
             continue  # a form that an entry of this stage calls, or such an entry
         plan = tma_plan.plan_kernel(module, kernel, triton)
         if options.stage == ALL and not plan.whole and "ring_layout" in available(options.target):
-            continue  # cp.async takes the tiles that TMA cannot
+            # cp.async takes the tiles that TMA cannot, or says why it does not.
+            found += [original.diagnostic(one, _NO_TMA) for one in plan.refused]
+            continue
         problem = _tma_problem(module, kernel, options.target)
         if plan.loads and problem is not None:
             said = Reason(NO_DESCRIPTOR, problem)
@@ -295,11 +309,11 @@ class _Original:
         places = [ported.index(loop.loop.node) for loop in plan.loops]
         return {self.module.position(written[place])[0] for place in places if place < len(written)}
 
-    def diagnostic(self, refused: Refused) -> Diagnostic:
+    def diagnostic(self, refused: Refused, what: str = _STAYS) -> Diagnostic:
         """What is said of an access that stays as it is, at its line in the user's file."""
         access, reason = refused.access, refused.reason
         line, column = self._place(access)
-        message = f"{describe(access)} stays as it is: {reason.text}"
+        message = f"{describe(access)} {what}: {reason.text}"
         return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
 
     def hints_of(self, access: Access) -> list[Diagnostic]:

@@ -8,7 +8,6 @@ from functools import partial
 
 import libcst as cst
 
-from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.names import Names
@@ -20,6 +19,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
+from tritonport.upgrade.forms import is_fallback
 from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
@@ -115,7 +115,7 @@ def dots_in(module: SourceModule, options: ConvertOptions) -> list[Found]:
 def _is_fallback(found: Found) -> bool:
     """Whether a dot belongs to the form with pointers that an entry of the stage tma calls where TMA cannot copy."""
     kernel = found.kernel
-    if "tma" not in stages_of(kernel.module.text) or not is_called(kernel.module, kernel):
+    if "tma" not in stages_of(kernel.module.text) or not is_fallback(kernel.module, kernel):
         return False
     waits = (found.loop.reader.is_hopper(node, "mbarrier.wait") for node in walk(kernel.node))
     return not any(waits)

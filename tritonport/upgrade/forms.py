@@ -1,0 +1,33 @@
+"""The forms that the stage tma makes of a kernel: its entry calls `name_tiles` or `name_pointers`."""
+
+from __future__ import annotations
+
+import re
+
+from tritonport.source.kernel import Kernel
+from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
+from tritonport.source.walk import calls_in
+
+
+def is_form(module: SourceModule, kernel: Kernel, which: str = "pointers|tiles") -> bool:
+    """Whether a kernel is one of the forms that an entry of the file calls."""
+    return any(
+        re.fullmatch(rf"{re.escape(entry.name)}_({which})(_\d+)?", kernel.name) is not None
+        for entry in _callers(module, kernel)
+    )
+
+
+def is_fallback(module: SourceModule, kernel: Kernel, seen: frozenset[Kernel] = frozenset()) -> bool:
+    """Whether a kernel is the form with pointers, or a function that nothing but this form calls."""
+    if is_form(module, kernel, "pointers"):
+        return True
+    callers = [one for one in _callers(module, kernel) if one is not kernel and one not in seen]
+    return bool(callers) and all(is_fallback(module, one, seen | {kernel}) for one in callers)
+
+
+def _callers(module: SourceModule, kernel: Kernel) -> list[Kernel]:
+    return [one for one in module.kernels if any(dotted(call.func) == kernel.name for call in calls_in(one.node))]
+
+
+__all__ = ["is_fallback", "is_form"]
