@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import libcst as cst
@@ -166,18 +166,30 @@ class ModuleWriter(OutputFile):
         if not all(self.imported.unchanged(kernel, [frame]) for frame in unrolled):
             raise Refusal("TP105", f"a loop over the items of a tuple in {kernel.name}", kernel.node)
         keep_original = self._needed_by_triton(kernel)
-        try:
-            return [self._version(kernel, frames, 0, keep_original)]
-        except Inconsistent:
-            groups = grouped_calls(frames)
-            if len(groups) == 1:
-                raise
-            versions: list[HelperVersion] = []
-            for group in groups:
-                written = self._version(kernel, group, len(versions), keep_original)
-                if not any(version.serves_too(written) for version in versions):
-                    versions.append(written)
-            return versions
+        for groups in ([frames], grouped_calls(frames)):
+            with suppress(Inconsistent):
+                return self._versions(kernel, groups, keep_original)
+        said = f"{kernel.name} cannot be written for all of its calls: {self._calls(frames)}"
+        raise Refusal("TP204", said, kernel.node if kernel.module is self.module else None)
+
+    def _versions(self, kernel: Kernel, groups: Sequence[list[Frame]], keep_original: bool) -> list[HelperVersion]:
+        """One version of a helper for each group of its calls; Inconsistent where a group needs more."""
+        versions: list[HelperVersion] = []
+        for group in groups:
+            written = self._version(kernel, group, len(versions), keep_original)
+            if not any(version.serves_too(written) for version in versions):
+                versions.append(written)
+        return versions
+
+    def _calls(self, frames: Sequence[Frame]) -> str:
+        """The calls of a helper that one text would have to serve, as they are written, with their lines."""
+        found: dict[str, None] = {}
+        for frame in frames:
+            if frame.call is not None and frame.caller is not None:
+                module = frame.caller.kernel.module
+                text = " ".join(module.tree.code_for_node(frame.call).split())
+                found.setdefault(f"`{text}` in line {module.position(frame.call)[0]}")
+        return ", ".join(found)
 
     def _follows(self, kernel: Kernel, frames: list[Frame]) -> bool:
         """Whether a helper that works as it is gets a Gluon version all the same: it is of this project, and the one
