@@ -14,6 +14,7 @@ from tests.upgrade.kernels import matmul
 from tests.upgrade.test_tma import run, upgraded
 from tritonport.convert import ConvertOptions
 from tritonport.upgrade import upgrade_text
+from tritonport.upgrade.mma.table import dot_tables
 
 Computed = Callable[[torch.Tensor], torch.Tensor]
 
@@ -138,3 +139,22 @@ def test_all_says_why_a_tile_is_copied_by_cp_async_alone() -> None:
     said = [one.message for one in found.diagnostics if one.code == "TP412"]
     assert len(said) == 2
     assert said[0].startswith("the load of a (from a_ptr) is not copied by TMA: its coordinate wraps")
+
+
+def test_a_dot_that_stays_is_quoted_and_placed_as_it_is_written() -> None:
+    options = ConvertOptions(triton=VERSION, target="sm_90", stage="mma")
+    lines = INNER.split("\n")
+    (table,) = dot_tables(INNER, "kernel.py", options)
+    said = {lines[one.line - 1].strip(): one for one in table.diagnostics("kernel.py")}
+    assert said.keys() == {"p = tl.exp(tl.dot(q, k)).to(tl.float16)", "acc = tl.dot(p, v, acc)"}
+    for line, dot in (("p = tl.exp(tl.dot(q, k)).to(tl.float16)", "tl.dot(q, k)"), ("acc = tl.dot(p, v, acc)",) * 2):
+        found = said[line]
+        assert f"the dot `{dot.removeprefix('acc = ')}` stays synchronous" in found.message
+        assert lines[found.line - 1][found.column - 1 :].startswith(dot.removeprefix("acc = "))
+    reason = "stays synchronous{}: its accumulator acc is made by no statement of inner in front of it"
+    assert reason.format("") in said["acc = tl.dot(p, v, acc)"].message
+    other = said["p = tl.exp(tl.dot(q, k)).to(tl.float16)"].message
+    assert other.endswith(reason.format(", as the last dot of its loop does"))
+    assert [row[1:3] for row in table.rows] == [("tl.dot", "q, k"), ("tl.dot", "p, v")]
+    beyond = upgrade_text(INNER, path="kernel.py", options=options).diagnostics
+    assert {one.message for one in said.values()} <= {one.message for one in beyond}

@@ -44,6 +44,11 @@ def is_dot(node: cst.CSTNode) -> bool:
     return bool(_DOT.fullmatch(name)) or name in _INSTRUCTIONS
 
 
+def is_written_dot(node: cst.CSTNode) -> bool:
+    """Whether a node is a call of a dot itself, as people write it or as the port does."""
+    return (is_dot(node) and not called(node).startswith("dot_operand")) or called(node) == "dot_scaled"
+
+
 def feeds_dot(name: str, body: Sequence[cst.BaseStatement]) -> bool:
     """Whether a dot of the loop reads a name, or what is computed from it."""
     reached = {name}

@@ -102,8 +102,12 @@ def plan_loop(loop: LoopText) -> Plan:
     if all(only_adds(loop, dot, dots) for dot in dots):
         return _kept(loop, dots)
     last = dots[-1]
-    if last.adds != last.target or not _is_carried(loop, last.target):
+    if last.adds != last.target:
         raise Refusal(f"its result {last.target} is read in the same iteration")
+    if not _is_carried(loop, last.target):
+        raise Refusal(
+            f"its accumulator {last.target} is made by no statement of {loop.function.name.value} in front of it"
+        )
     if len(dots) == 1:
         at = next(place for place in _mentions(loop, last.target) if place != last.place)
         raise Refusal(f"its accumulator is used elsewhere in the loop: `{one_line(loop.body[at])}`")

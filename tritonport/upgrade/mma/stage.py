@@ -17,7 +17,8 @@ from tritonport.rules_data import TRITON_VERSIONS
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
-from tritonport.source.walk import walk
+from tritonport.source.walk import calls_in, walk
+from tritonport.upgrade.dots import is_written_dot
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
 from tritonport.upgrade.forms import is_fallback
 from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
@@ -61,7 +62,7 @@ def upgrade_gluon(before: Conversion, text: str, *, path: str, options: ConvertO
     found = [one for one in dots_in(module, options) if one.plan is not None or not _is_fallback(one)]
     places = Places(module, text)
     said = [
-        Diagnostic(STAYS, message(call, one), path, *places.of(one, call), one.kernel.name)
+        Diagnostic(STAYS, message(call, one, places), path, *places.of(one, call), one.kernel.name)
         for one in found
         if one.plan is None
         for call in one.dots
@@ -121,9 +122,11 @@ def _is_fallback(found: Found) -> bool:
     return not any(waits)
 
 
-def message(call: cst.Call, found: Found) -> str:
-    """What is said of a dot that stays as it is."""
-    return f"the dot `{one_line(call)}` stays synchronous: {found.reason}"
+def message(call: cst.Call, found: Found, places: Places) -> str:
+    """What is said of a dot that stays as it is; the condition that fails is often one of the last dot of its loop."""
+    own = call is found.dots[-1] or not found.reason.startswith(("its result ", "its accumulator "))
+    like = "" if own else ", as the last dot of its loop does"
+    return f"the dot `{one_line(places.written(found, call))}` stays synchronous{like}: {found.reason}"
 
 
 class Places:
@@ -134,20 +137,33 @@ class Places:
         self.original = module if text == module.text else SourceModule(text, module.path, shared_project())
 
     def of(self, found: Found, call: cst.Call) -> tuple[int, int]:
-        """Line and column of a dot, or of its loop where the file has been rewritten, from 1."""
-        if self.original is self.module:
-            return self.module.position(call)
+        """Line and column of a dot, or of its loop or its kernel where that is not to be told, from 1."""
+        written = self.written(found, call)
+        if self.original is self.module or written is not call:
+            return self.original.position(written)
         kernel = self._written(found)
         if kernel is None:
             return 1, 1
-        loops = [
+        loop = self._loop(found, kernel)
+        return self.original.position(loop) if loop is not None else (self.original.line_of(kernel), 1)
+
+    def written(self, found: Found, call: cst.Call) -> cst.Call:
+        """A dot as the user has it; as the port has it where the loop has other dots there."""
+        kernel = self._written(found) if self.original is not self.module else None
+        loop = self._loop(found, kernel) if kernel is not None else None
+        if loop is None:
+            return call
+        inner = {id(node) for one in walk(loop.body) if isinstance(one, (cst.For, cst.While)) for node in walk(one)}
+        own = [one for one in calls_in(loop.body) if id(one) not in inner and is_written_dot(one)]
+        return own[found.dots.index(call)] if len(own) == len(found.dots) else call
+
+    def _loop(self, found: Found, kernel: Kernel) -> cst.For | cst.While | None:
+        """The loop of a dot in the user's kernel; None where the two have not the same loops."""
+        ported, own = (
             [node for node in walk(one.node.body) if isinstance(node, (cst.For, cst.While))]
             for one in (found.kernel, kernel)
-        ]
-        place = loops[0].index(found.loop.original)
-        if len(loops[0]) != len(loops[1]):
-            return self.original.line_of(kernel), 1
-        return self.original.position(loops[1][place])
+        )
+        return own[ported.index(found.loop.original)] if len(ported) == len(own) else None
 
     def line_of(self, found: Found) -> int:
         """The line of a dot's kernel."""

@@ -54,27 +54,30 @@ def _table(kernel: str, members: Sequence[Found], places: Places, path: str) -> 
     for one in members:
         for call in one.dots:
             line, column = places.of(one, call)
-            rows.append((str(line), *_cells(one, call)))
+            rows.append((str(line), *_shown(places.written(one, call)), _verdict(one, call)))
             if one.plan is None:
-                said.append(Diagnostic(STAYS, message(call, one), path, line, column, one.kernel.name))
+                said.append(Diagnostic(STAYS, message(call, one, places), path, line, column, one.kernel.name))
     return DotTable(kernel, places.line_of(members[0]), tuple(rows), tuple(said))
 
 
-def _cells(found: Found, call: cst.Call) -> tuple[str, str, str]:
-    operands = ", ".join(code(argument.value) for argument in call.args[:2])
-    name = code(call.func)
+def _shown(call: cst.Call) -> tuple[str, str]:
+    """A dot and its operands."""
+    return code(call.func), ", ".join(code(argument.value) for argument in call.args[:2])
+
+
+def _verdict(found: Found, call: cst.Call) -> str:
     plan = found.plan
     if plan is None:
-        return name, operands, STAYS
+        return STAYS
     if isinstance(plan, Deferred) and all(call.args[0].value is not dot.left for dot in plan.dots):
-        return name, operands, "is awaited where it stands"
+        return "is awaited where it stands"
     if isinstance(plan, KeptUnderWay):
-        return name, operands, "stays under way"
+        return "stays under way"
     read = [code(one.value) for one in call.args[:2]]
     if read == [code(plan.last.left), code(plan.last.right)]:
-        return name, operands, "runs under the next iteration"
+        return "runs under the next iteration"
     first = read == [code(plan.first.left), code(plan.first.right)]
-    return name, operands, "begins together with the last dot" if first else "-"
+    return "begins together with the last dot" if first else "-"
 
 
 def render_dots(tables: Sequence[DotTable], path: str) -> str:
