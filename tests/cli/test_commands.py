@@ -119,6 +119,8 @@ def test_rule_mistakes(run: Run) -> None:
     result = run("rule", "unsuported-call")
     assert result.exit_code == 2
     assert "no diagnostic 'unsuported-call'; did you mean 'unsupported-call'?" in result.stderr
+    assert "no diagnostic 'TP1o6'; did you mean 'TP106'?" in run("rule", "TP1o6").stderr
+    assert "no diagnostic 'tp1O1X'; did you mean 'TP101'?" in run("rule", "tp1O1X").stderr
     assert run("rule").exit_code == 2
     assert run("rule", "TP101", "--all").exit_code == 2
 
@@ -155,6 +157,8 @@ def test_explain_mistakes(run: Run) -> None:
     result = run("explain", "tl.sotfmax")
     assert result.exit_code == 2
     assert "no name 'tl.sotfmax' in triton.language; did you mean 'tl.softmax'?" in result.stderr
+    host = run("explain", "triton.autotune").stderr
+    assert "'triton.autotune' is no name of triton.language: what host code uses of triton stays as it is" in host
     assert run("explain").exit_code == 2
 
 

@@ -231,3 +231,19 @@ def test_python_m_is_the_command(folder: Path) -> None:
     assert done.returncode == 0
     assert b"@gluon.jit\ndef scale_kernel(" in done.stdout
     assert done.stderr == b"1 kernel in 1 file: 1 converted\n"
+
+
+def test_an_unknown_kernel_like_no_other_is_answered_with_those_there_are(run: Run, folder: Path) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    result = run("convert", "scale.py", "--kernel", "xyz")
+    assert result.exit_code == 2
+    assert "TP004 no kernel 'xyz'; there are scale_kernel" in result.stderr
+
+
+def test_an_empty_directory_is_no_file(run: Run, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    (folder / "scale.py").write_text(SCALE_FILE)
+    assert run("check", "empty").stdout.endswith("\nno kernels in 1 directory\n")
+    both = run("check", "empty", "scale.py")
+    assert both.stdout.endswith("1 kernel in 1 file and 1 directory: 1 would be converted\n")
+    assert "empty is a directory: say where the results go" in run("convert", "empty").stderr

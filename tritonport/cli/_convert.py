@@ -119,7 +119,8 @@ def checked_destination(
     if output is not None and several:
         raise click.UsageError("-o takes the result of one file; use --out-dir or -w for several.")
     if not given and several:
-        raise click.UsageError("Several files: say where the results go with --out-dir, -w, --diff or --check.")
+        what = "Several files" if len(paths) > 1 else f"{paths[0]} is a directory"
+        raise click.UsageError(f"{what}: say where the results go with --out-dir, -w, --diff or --check.")
     if STDIN in paths and (write or out_dir is not None):
         raise click.UsageError("The text on standard input has no file: -w and --out-dir cannot be used with it.")
     if follow and (output is not None or not given):

@@ -12,11 +12,15 @@ def find_entry(name: str) -> ApiEntry:
     for entry in (find_api(name), _from_gluon(name), *(find_api(other) for other in others)):
         if entry is not None:
             return entry
+    if name.startswith("triton.") and not name.startswith(("triton.language.", "triton.experimental.")):
+        raise ValueError(f"{name!r} is no name of triton.language: what host code uses of triton stays as it is")
     from difflib import get_close_matches
 
-    known = [*load_api(), *(entry.short for entry in load_api().values())]
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    raise ValueError(f"no name {name!r} in triton.language" + (f"; did you mean {near[0]!r}?" if near else ""))
+    # What stands before the name is the same for most names: alike in that says nothing.
+    by_short = {entry.short.rpartition(".")[2]: entry.name for entry in load_api().values()}
+    near = get_close_matches(short, by_short, n=1)
+    said = f"; did you mean {by_short[near[0]]!r}?" if near else ""
+    raise ValueError(f"no name {name!r} in triton.language{said}")
 
 
 def _from_gluon(name: str) -> ApiEntry | None:

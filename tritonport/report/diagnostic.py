@@ -1,5 +1,6 @@
 """One finding about one place in a source file."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tritonport.rules_data import load_page
@@ -50,6 +51,21 @@ class Diagnostic:
     def sort_key(self) -> tuple[str, int, int, str, str]:
         """Order in a report: by place, then by code."""
         return (self.path, self.line, self.column, self.code, self.message)
+
+
+_SHOWN = 6
+"""Names that a message lists before it counts the others."""
+
+
+def unknown_kernel(name: str, known: Iterable[str], path: str) -> Diagnostic:
+    """That no file has a kernel which was asked for (TP004): the nearest of those that they have, else all of them."""
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    listed = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    words = f"; did you mean {near[0]!r}?" if near else f"; there are {listed}" if names else "; there is none"
+    return Diagnostic("TP004", f"no kernel {name!r}{words}", path, 1, 1)
 
 
 class InputError(Exception):

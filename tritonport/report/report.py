@@ -30,6 +30,7 @@ class FileReport:
         diagnostics: in the order of the file.
         changed: the output differs from the input.
         source_lines: the text of the lines that diagnostics name, by line number, without line ends.
+        is_directory: it is about a directory without kernels, and no file.
     """
 
     path: str
@@ -37,6 +38,7 @@ class FileReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     changed: bool = False
     source_lines: Mapping[int, str] = field(default_factory=dict)
+    is_directory: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -120,9 +122,15 @@ class Report:
         if unusable:
             parts.append(f"{_count(unusable, 'file')} with an error")
         kernels = sum(len(file.kernels) for file in self.files)
+        files = sum(not file.is_directory for file in self.files)
+        where = _count(files, "file")
+        if files < len(self.files):
+            empty = len(self.files) - files
+            below = "1 directory" if empty == 1 else f"{empty} directories"
+            where = f"{where} and {below}" if files else below
         if not parts:
-            return f"no kernels in {_count(len(self.files), 'file')}"
-        return f"{_count(kernels, 'kernel')} in {_count(len(self.files), 'file')}: {', '.join(parts)}"
+            return f"no kernels in {where}"
+        return f"{_count(kernels, 'kernel')} in {where}: {', '.join(parts)}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tritonport.report.selection import unknown_diagnostic
 from tritonport.rules_data import DiagnosticPage, codes_by_name, diagnostic_codes, load_page
 
 
@@ -11,10 +12,7 @@ def find_page(name: str) -> DiagnosticPage:
     try:
         return load_page(code)
     except KeyError:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, [*diagnostic_codes(), *codes_by_name()], n=1)
-        raise ValueError(f"no diagnostic {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")) from None
+        raise ValueError(unknown_diagnostic(name)) from None
 
 
 def page_text(page: DiagnosticPage) -> str:

@@ -47,8 +47,25 @@ def _codes(item: str) -> frozenset[str]:
         return frozenset({codes_by_name()[item]})
     found = frozenset(code for code in diagnostic_codes() if code.startswith(item)) if item.startswith("TP") else None
     if not found:
-        from difflib import get_close_matches
-
-        near = get_close_matches(item, [*diagnostic_codes(), *codes_by_name()], n=1)
-        raise ValueError(f"no diagnostic {item!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise ValueError(unknown_diagnostic(item))
     return found
+
+
+_MISREAD = str.maketrans("OIL", "011")
+"""Letters that are taken for digits."""
+
+
+def unknown_diagnostic(name: str) -> str:
+    """What to say of a name that no diagnostic has, with the nearest code or name."""
+    from difflib import get_close_matches
+
+    misread = name.upper().translate(_MISREAD)
+    near = [misread] if misread in diagnostic_codes() else []
+    # Of codes, every other one has the same digits in another order: their beginning is what they are alike in.
+    near = near or get_close_matches(name.lower(), codes_by_name(), n=1)
+    near = near or sorted(get_close_matches(misread, diagnostic_codes(), n=9), key=lambda code: -_common(code, misread))
+    return f"no diagnostic {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _common(one: str, other: str) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tritonport.convert import ConvertOptions
 from tritonport.report import UNUSABLE, Diagnostic, FileReport, Report, Selection
+from tritonport.report.diagnostic import unknown_kernel
 from tritonport.run.convert_file import ConvertTask, FileResult, Recover
 from tritonport.run.convert_files import Progress, convert_files
 from tritonport.source.paths import STDIN, InputFile, find_inputs
@@ -90,13 +91,9 @@ def _unknown_kernels(request: Request, outcomes: Sequence[Outcome]) -> Iterator[
     # A file that cannot be read may be the one that has it; its own error says more.
     if asked <= names or any(one.result.report.exit_code == UNUSABLE for one in outcomes):
         return
-    from difflib import get_close_matches
-
     path = request.stdin_path if request.paths[0] == STDIN else request.paths[0]
     for name in sorted(asked - names):
-        near = get_close_matches(name, sorted(names), n=1)
-        message = f"no kernel {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-        yield Diagnostic("TP004", message, path, 1, 1)
+        yield unknown_kernel(name, names, path)
 
 
 def _empty_directories(request: Request, kept: Sequence[Outcome]) -> Iterator[Outcome]:
@@ -104,4 +101,4 @@ def _empty_directories(request: Request, kept: Sequence[Outcome]) -> Iterator[Ou
     for path in request.paths:
         if path != STDIN and path not in filled and os.path.isdir(path):
             found = Diagnostic("TP003", "no Triton kernel in this directory", path, 1, 1)
-            yield Outcome(None, FileResult(FileReport(path, diagnostics=(found,))))
+            yield Outcome(None, FileResult(FileReport(path, diagnostics=(found,), is_directory=True)))

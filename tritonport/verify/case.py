@@ -108,7 +108,8 @@ def read_source(file: Path) -> str:
         with tokenize.open(file) as stream:
             return stream.read()
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise _case_error(codes.UNREADABLE, f"cannot read the file: {error}", file) from error
+        why = getattr(error, "strerror", None) or error
+        raise _case_error(codes.UNREADABLE, f"cannot read the file: {why}", file) from error
 
 
 def _parse(text: str, file: Path) -> ast.Module:

@@ -89,7 +89,7 @@ def test_a_port_against_its_original(folder: Path) -> None:
 def test_a_narrow_port_fails_its_bars(folder: Path) -> None:
     result = invoke(folder / "narrow.py", "--against", folder / "pointwise.py", "--output-format", "concise")
     assert result.exit_code == 1
-    place = f"{folder / 'pointwise.py'}:7:1: TP810 double: "
+    place = f"{folder / 'pointwise.py'}:7:1: error TP810 double: "
     found = [line.removeprefix(place) for line in result.stdout.splitlines()]
     assert found[:2] == [
         "load-width: load widths in bytes: 1x4, Triton 1x16 [sm_90, fp32, BLOCK=512]",
@@ -277,11 +277,11 @@ def test_a_port_that_does_not_compile(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "exit_code", "message"),
     [
-        ("def broken(:\n", 2, ":1:12: TP001 does not parse"),
-        ("x = 1\n", 1, ":1:1: TP003 no kernel to compile"),
-        (ORIGINAL + "raise KeyError('gone')\n", 1, ":14:1: TP804 raises when it is imported: KeyError: 'gone'"),
-        (ORIGINAL + "import os\nos.abort()\n", 1, ":1:1: TP814 loading the file ends the process: SIGABRT"),
-        (ORIGINAL + "import time\ntime.sleep(60)\n", 1, ":1:1: TP803 loading the file takes too long"),
+        ("def broken(:\n", 2, ":1:12: error TP001 does not parse"),
+        ("x = 1\n", 1, ":1:1: error TP003 no kernel to compile in this file\n  = Name a file that defines a kernel"),
+        (ORIGINAL + "raise KeyError('gone')\n", 1, ":14:1: error TP804 raises when it is imported: KeyError: 'gone'"),
+        (ORIGINAL + "import os\nos.abort()\n", 1, ":1:1: error TP814 loading the file ends the process: SIGABRT"),
+        (ORIGINAL + "import time\ntime.sleep(60)\n", 1, ":1:1: error TP803 loading the file takes too long"),
     ],
 )
 def test_a_bad_file_does_not_stop_the_others(folder: Path, text: str, exit_code: int, message: str) -> None:
@@ -292,6 +292,17 @@ def test_a_bad_file_does_not_stop_the_others(folder: Path, text: str, exit_code:
     assert result.exit_code == exit_code, result.output
     assert f"{bad}{message}" in result.stdout
     assert f"{folder / 'pointwise.py'}:7 double" in result.stdout
+
+
+def test_helpers_alone_are_nothing_to_compile_and_it_says_so(folder: Path) -> None:
+    """A kernel that a call decorates is none for the tool: what is left are the functions that it calls."""
+    helper = "import triton\n\n\n@triton.jit\ndef double(x):\n    return x * 2\n\n\n"
+    made = "def kernel(x_ptr):\n    double(x_ptr)\n\n\nkernel = triton.jit(kernel)\n"
+    (folder / "made.py").write_text(helper + made)
+    result = invoke(folder / "made.py", "--guess-signature")
+    assert result.exit_code == 3
+    assert "made.py:5:1: warning TP806 not compiled: double is a helper, and the file has no kernel" in result.stdout
+    assert "  = Write the decorator above the kernel" in result.stdout
 
 
 def test_usage_errors(folder: Path) -> None:
@@ -329,7 +340,9 @@ def test_a_layout_that_triton_chose_otherwise_is_shown_and_no_finding() -> None:
     line = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "counts = " in text)
     found = [text for text in result.stdout.splitlines() if f":{line}:" in text]
     assert found, result.output
-    assert found[0].startswith(f"{file}:{line}:14: TP206 bincount_kernel: counts: inferred i32 [256] BlockedLayout(")
+    assert found[0].startswith(
+        f"{file}:{line}:14: info TP206 bincount_kernel: counts: inferred i32 [256] BlockedLayout("
+    )
     assert "size_per_thread=[2]" in found[0].partition("Triton has")[0]
     assert "size_per_thread=[1]" in found[0].partition("Triton has")[2]
     assert result.exit_code == 0

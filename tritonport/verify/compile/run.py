@@ -7,12 +7,12 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from tritonport.layouts.recover.claims import KernelClaims
 from tritonport.layouts.recover.compare import LAYOUT, TYPE
 from tritonport.report import NOT_RUN, Diagnostic, InputError, worst_exit_code
+from tritonport.report.diagnostic import unknown_kernel
 from tritonport.report.exit_codes import FINDINGS, UNUSABLE
 from tritonport.verify import codes
 from tritonport.verify.compile.bars import BarResult, compare, registers_hold
@@ -327,7 +327,18 @@ def _pairs(plan: _Plan, sides: Sequence[Side], request: CompileRequest) -> FileC
             message = "not compiled: COMPILE_SPECS of the case has no entry for it (or use --guess-signature)"
             line = kernel.node.lineno
             diagnostics.append(Diagnostic(codes.NOT_RUN, message, plan.path, line, 1, kernel.name))
+    if not pairs and not diagnostics:
+        diagnostics.append(_nothing_to_compile(plan))
     return FileCompile(plan.path, tuple(pairs), tuple(diagnostics))
+
+
+def _nothing_to_compile(plan: _Plan) -> Diagnostic:
+    """Why a file with jitted functions gave nothing: what others call is compiled with its callers."""
+    names = ", ".join(kernel.name for kernel in plan.kernels)
+    verb = "is a helper" if len(plan.kernels) == 1 else "are helpers"
+    message = f"not compiled: {names} {verb}, and the file has no kernel under a @triton.jit decorator that it launches"
+    hint = "Write the decorator above the kernel: what a call such as `kernel = triton.jit(kernel)` makes is not found."
+    return Diagnostic(codes.NOT_RUN, message, plan.path, plan.kernels[0].node.lineno, 1, hint=hint)
 
 
 def _check_names(plans: Sequence[_Plan], request: CompileRequest) -> None:
@@ -336,9 +347,7 @@ def _check_names(plans: Sequence[_Plan], request: CompileRequest) -> None:
     unreadable = any(found.code in (codes.UNPARSABLE, codes.UNREADABLE) for plan in plans for found in plan.diagnostics)
     for name in sorted((request.kernels or frozenset()) - names):
         if not unreadable:
-            near = get_close_matches(name, sorted(names), n=1)
-            message = f"no kernel {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            raise InputError(Diagnostic("TP004", message, plans[0].path if plans else ".", 1, 1))
+            raise InputError(unknown_kernel(name, names, plans[0].path if plans else "."))
 
 
 def prepare_process(files: Iterable[Path], targets: Iterable[str]) -> None:

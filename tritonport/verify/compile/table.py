@@ -52,6 +52,7 @@ def verdict(pair: Pair, registers_hold: bool) -> str:
 def text_table(report: CompileReport) -> str:
     """For a person at a terminal: one block per kernel and target, original above port, and what does not hold."""
     lines: list[str] = []
+    advised: set[str] = set()
     for file in report.files:
         blocks: list[tuple[Pair, list[list[str]]]] = []
         for pair in file.pairs:
@@ -66,13 +67,17 @@ def text_table(report: CompileReport) -> str:
             label = f" ({pair.original.label})" if pair.original.label else ""
             lines.append(f"{pair.path}:{pair.line} {pair.kernel}{label} for {pair.target}")
             lines += [f"  {next(aligned)}" for _ in rows]
-        lines += [_finding(found) for found in (*report.findings(file), *report.layout_differences(file))]
+        for found in (*report.findings(file), *report.layout_differences(file)):
+            lines.append(_finding(found))
+            if found.advice not in advised:
+                lines.append(f"  = {found.advice}")
+            advised.add(found.advice)
     return "\n".join(lines) + "\n" if lines else ""
 
 
 def _finding(found: Diagnostic) -> str:
     kernel = f"{found.kernel}: " if found.kernel else ""
-    return f"{found.path}:{found.line}:{found.column}: {found.code} {kernel}{found.message}"
+    return f"{found.path}:{found.line}:{found.column}: {found.severity} {found.code} {kernel}{found.message}"
 
 
 def concise(report: CompileReport) -> str:
