@@ -2,16 +2,14 @@
 
 A case says by `VIEWS` which of its inputs are placed how: `VIEWS = dict(a=("misaligned", "padded"))`. What lies between
 the elements is filled like memory that nothing initialised: a kernel that reads it computes NaN.
+
+Importing this module does not import torch: cases are read where there is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-import torch
-
-from tritonport.verify.poison import poison_byte
 
 MISALIGNED, PADDED, SPREAD, TRANSPOSED = "misaligned", "padded", "spread", "transposed"
 KINDS = {
@@ -36,6 +34,8 @@ def read_views(given: Any) -> dict[str, tuple[str, ...]]:
 
 def with_views(inputs: dict[str, Any], views: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The inputs, some placed in another way. Raises ValueError where one is no tensor, or cannot be placed so."""
+    import torch
+
     inputs = dict(inputs)
     for name, kind in views:
         if not isinstance(inputs.get(name), torch.Tensor):
@@ -49,6 +49,10 @@ def placed(tensor: Any, kind: str) -> Any:
 
     Raises ValueError for a scalar, and for a vector that is to be transposed.
     """
+    import torch
+
+    from tritonport.verify.poison import poison_byte
+
     if tensor.dim() < (2 if kind in (PADDED, TRANSPOSED) else 1):
         raise ValueError(f"a tensor of {tensor.dim()} dimensions cannot be {kind}")
     shape = list(tensor.shape)
