@@ -210,3 +210,14 @@ def test_a_hang_in_a_converted_port_names_its_line_and_leaves_no_file(tmp_path, 
     assert found.message.startswith("port: launch, seed 0: not done after 5 s; line ")
     assert found.message.endswith(" of the port: time.sleep(900)")
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith("tritonport-")] == []
+
+
+def test_a_tier_that_cannot_run_writes_no_port_to_say_so(tmp_path, monkeypatch):
+    def made(*given):
+        raise AssertionError("a port was made")
+
+    monkeypatch.setattr("tritonport.verify.parity.stage_changes_nothing", made)
+    case = CASE.replace("COMPILE_SPECS", "OTHER_SPECS")
+    kernel = write_project(tmp_path, case=case)
+    result = run_tier(Request("T1", str(kernel), str(tmp_path / "scale_case.py"), stage="tma"))
+    assert (result.verdict, result.summary) == (Verdict.NOT_RUN, "the case has no COMPILE_SPECS")
