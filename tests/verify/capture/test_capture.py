@@ -1,5 +1,6 @@
 """`capture`: a script's launches as cases, and those cases replayed; in the emulator, as there need not be a GPU."""
 
+import json
 import os
 import runpy
 import subprocess
@@ -13,7 +14,9 @@ import torch
 import triton
 import triton.language as tl
 
+from tritonport.verify.capture.recorder import recording
 from tritonport.verify.capture.replay import compile_spec, launch_recorded, recorded_inputs
+from tritonport.verify.hook.settings import Capture, Settings
 from tritonport.verify.side import emulator
 
 ROOT = Path(__file__).parents[3]
@@ -218,6 +221,37 @@ def test_autotuners_are_passed_by_and_heuristics_are_not(block: int) -> None:
         recorded = dict(out_ptr=out, n=96, EVEN=block == 32, BLOCK=block)
         launch_recorded(sys.modules[__name__], "parity_kernel", (1,), recorded, dict(num_warps=4))
     assert out.tolist() == [block, block == 32, block == 64]
+
+
+@triton.autotune(
+    configs=[triton.Config(dict(BLOCK=64)), triton.Config(dict(BLOCK=32))],
+    key=["n"],
+    do_bench=lambda call, quantiles: [call() or 1.0 for _ in quantiles],
+)
+@triton.jit
+def add_one_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    for start in range(0, n, BLOCK):
+        offs = start + tl.arange(0, BLOCK)
+        tl.store(x_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) + 1, mask=offs < n)
+
+
+def test_what_an_autotuner_wrote_while_it_chose_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned = triton.runtime.Autotuner.run
+    x = torch.zeros(100)
+    settings = Settings(str(tmp_path), capture=Capture(files=(os.path.realpath(__file__),)))
+    with emulator("sm_90", 60.0), recording(settings):
+        # The emulator does not try configurations; here it has to.
+        monkeypatch.setattr(triton.runtime.Autotuner, "run", tuned)
+        add_one_kernel[(1,)](x, 100)
+        assert x.max() > 1, "the tuner has run it before"
+        add_one_kernel[(1,)](x[:50], 50)
+    records = [json.loads(line) for line in settings.records("capture").read_text().splitlines()]
+    contents = [torch.load(tmp_path / record["contents"])["0"].view(torch.float32) for record in records]
+    assert [len(one) for one in contents] == [100, 50]
+    assert contents[0].tolist() == [0.0] * 100
+    assert contents[1].min() > 1, "the second launch finds what the first has left"
 
 
 def test_nothing_recorded_and_a_command_that_fails(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,7 @@ class _Recorder:
         self._seen: set[str] = set()
         self._skipped: set[tuple[str, str]] = set()
         self._number = 0
+        self._before_tuning: dict[int, Any] = {}
 
     def wanted(self, function: Any) -> bool:
         """Whether a kernel lies in one of the files, or in none of the installed packages where no file is named."""
@@ -41,8 +42,19 @@ class _Recorder:
             return file in self._capture.files
         return not any(file.startswith(folder + os.sep) for folder in _installed())
 
+    def tuned(self, arguments: Iterable[Any]) -> None:
+        """Before an autotuner tries its configurations: what these write is not what the launch finds."""
+        for tensor in (one for one in arguments if isinstance(one, torch.Tensor)):
+            storage = tensor.untyped_storage()
+            if storage.nbytes() <= self._capture.small and storage.data_ptr() not in self._before_tuning:
+                self._before_tuning[storage.data_ptr()] = _raw(storage, tensor.device).cpu().clone()
+
+    def launched(self) -> None:
+        """Once a launch is written down: what was kept before its configurations were tried is of no more use."""
+        self._before_tuning.clear()
+
     def record(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> None:
-        """Before a launch: the arguments as they are then."""
+        """Before a launch: the arguments as they are then, or were before an autotuner chose its configuration."""
 
         file = os.path.realpath(function.fn.__code__.co_filename)
         kernel = function.fn.__qualname__
@@ -93,7 +105,7 @@ class _Recorder:
         kept = {}
         for index, buffer in enumerate(buffers):
             if buffer.size <= self._capture.small:
-                kept[str(index)] = buffer.bytes()
+                kept[str(index)] = buffer.bytes(self._before_tuning)
             else:
                 for described, tensor in buffer.tensors:
                     described["like"] = _like(tensor)
@@ -117,12 +129,17 @@ class _Buffer:
         for described, tensor in self.tensors:
             described["at"] = tensor.data_ptr() - self.start
 
-    def bytes(self) -> Any:
-        """A copy, on the CPU."""
-        first = self.start - self.storage.data_ptr()
-        device = self.tensors[0][1].device
-        raw = torch.empty(0, dtype=torch.uint8, device=device).set_(self.storage)
+    def bytes(self, kept: Mapping[int, Any]) -> Any:
+        """A copy, on the CPU; of the storage as it was where that was kept, by its address."""
+        address = self.storage.data_ptr()
+        first = self.start - address
+        raw = kept[address] if address in kept else _raw(self.storage, self.tensors[0][1].device)
         return raw[first : first + self.size].cpu().clone()
+
+
+def _raw(storage: Any, device: torch.device) -> Any:
+    """All bytes of a storage, where it is."""
+    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
 
 
 def _extent(tensor: Any) -> int:
@@ -211,13 +228,19 @@ def recording(settings: Settings) -> Iterator[None]:
     timing = 0
 
     def recorded(self: Any, *args: Any, **keywords: Any) -> Any:
-        if not timing and not keywords.get("warmup") and recorder.wanted(self):
+        if timing or keywords.get("warmup"):
+            return run(self, *args, **keywords)
+        if recorder.wanted(self):
             with torch._C.DisableTorchFunction():
                 recorder.record(self, args, keywords)
+        recorder.launched()
         return run(self, *args, **keywords)
 
     def timed(self: Any, *args: Any, **keywords: Any) -> Any:
         nonlocal timing
+        if not timing:
+            with torch._C.DisableTorchFunction():
+                recorder.tuned((*args, *keywords.values()))
         timing += 1
         try:
             return bench(self, *args, **keywords)
