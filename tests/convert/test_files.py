@@ -190,7 +190,8 @@ def kernel(  # open
     offs = (  # paren
         gl.arange(  # call
             0,  # zero
-            BLOCK, layout=layout,  # block
+            BLOCK,  # block
+            layout=layout,
         )
     )  # end
 

@@ -2,7 +2,7 @@
 
 A port of the stage tma and of those after it holds both, and a test on parameters that chooses between them:
 
-    if a_desc is None or NUM_BUFFERS < 2:
+    if a_desc is None or NUM_BUFFERS < 2 or (HAS_BIAS and bias_desc is None):
         matmul_kernel_pointers(...)
     else:
         matmul_kernel_tiles(...)
@@ -36,18 +36,18 @@ class Way:
         return {"kernel": self.kernel, "fallback": list(self.fallback)}
 
 
-Fallbacks = Mapping[str, tuple[ast.Compare, ...]]
+Fallbacks = Mapping[str, tuple[ast.expr, ...]]
 """By the name of the kernel, the conditions each of which sends a launch to the pointers."""
 
 
-def fallbacks_of(text: str) -> dict[str, tuple[ast.Compare, ...]]:
+def fallbacks_of(text: str) -> dict[str, tuple[ast.expr, ...]]:
     """The kernels of a port that have a way to fall back to."""
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     found = {function.name: _conditions(function) for function in functions}
     return {name: conditions for name, conditions in found.items() if conditions}
 
 
-def _conditions(function: ast.FunctionDef) -> tuple[ast.Compare, ...]:
+def _conditions(function: ast.FunctionDef) -> tuple[ast.expr, ...]:
     """The conditions of the one statement of a kernel that only chooses; none where it does something else."""
     body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
     if len(body) != 1 or not isinstance(choice := body[0], ast.If):
@@ -55,8 +55,7 @@ def _conditions(function: ast.FunctionDef) -> tuple[ast.Compare, ...]:
     if not all(len(arm) == 1 and _is_call(arm[0]) for arm in (choice.body, choice.orelse)):
         return ()
     tests = _alternatives(choice.test)
-    conditions = tuple(test for test in tests if isinstance(test, ast.Compare) and _readable(test))
-    return conditions if len(conditions) == len(tests) else ()
+    return tuple(tests) if all(_readable(test) for test in tests) else ()
 
 
 def _alternatives(test: ast.expr) -> list[ast.expr]:
@@ -70,8 +69,15 @@ def _is_call(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
-def _readable(test: ast.Compare) -> bool:
-    return isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.Is | ast.Lt) and len(test.ops) == 1
+_READABLE = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Constant, ast.boolop, ast.Not, ast.cmpop, ast.Load)
+"""What a test on parameters is made of."""
+
+
+def _readable(test: ast.expr) -> bool:
+    """Whether a test asks for the descriptor that a launch lacks, or for its depth; with what it is needed for."""
+    asked = test.values[-1] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
+    asks = isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.Is | ast.Lt) and len(asked.ops) == 1
+    return asks and all(isinstance(node, _READABLE) for node in ast.walk(test))
 
 
 def ways_of(launches: Iterable[Launch], fallbacks: Fallbacks) -> tuple[Way, ...]:
@@ -83,12 +89,16 @@ def ways_of(launches: Iterable[Launch], fallbacks: Fallbacks) -> tuple[Way, ...]
     )
 
 
-def _holds(test: ast.Compare, launch: Launch) -> bool:
-    assert isinstance(test.left, ast.Name)
-    if isinstance(test.ops[0], ast.Is):
-        return test.left.id in launch.absent
-    bound = ast.literal_eval(test.comparators[0])
-    return bool(launch.numbers.get(test.left.id, bound) < bound)
+def _holds(test: ast.expr, launch: Launch) -> bool:
+    """What a test says of a launch; tensors and descriptors, which it compares with None alone, are any objects."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    known = {**dict.fromkeys(launch.absent), **launch.numbers, **launch.flags}
+    values = {name: known.get(name, launch) for name in names}
+    try:
+        return bool(eval(compile(ast.Expression(test), "<fallback>", "eval"), {"__builtins__": {}}, values))
+    except TypeError:
+        # A parameter that the launch has left to its default, or computes itself: the depth of a ring.
+        return False
 
 
 def summary_of(ways: Iterable[Way]) -> str:

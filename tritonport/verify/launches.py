@@ -38,12 +38,14 @@ class Launch(OfKernel):
     Attributes:
         written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
         numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
+        flags: the booleans, by parameter.
         absent: the parameters that were None.
         compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
     written: dict[str, Any] = field(default_factory=dict, repr=False)
     numbers: dict[str, int] = field(default_factory=dict, repr=False)
+    flags: dict[str, bool] = field(default_factory=dict, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
     compiled: list[Any] = field(default_factory=list, repr=False)
 
@@ -70,7 +72,9 @@ def tensor_arguments(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
 def _launch(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
     named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
     numbers = {name: value for name, value in named.items() if type(value) is int}
-    return Launch(fn, numbers=numbers, absent=frozenset(name for name, value in named.items() if value is None))
+    flags = {name: value for name, value in named.items() if type(value) is bool}
+    absent = frozenset(name for name, value in named.items() if value is None)
+    return Launch(fn, numbers=numbers, flags=flags, absent=absent)
 
 
 @contextmanager

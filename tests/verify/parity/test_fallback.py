@@ -47,7 +47,7 @@ def test_the_way_of_a_launch(absent, buffers, fallback):
     "edit",
     [
         ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "helper(a_desc)"),
-        ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "a_desc is None and b_desc is None"),
+        ("a_desc is None or b_desc is None or NUM_BUFFERS < 2", "a_desc is None and helper(b_desc)"),
         ("        kernel_pointers(a_ptr)\n", "        kernel_pointers(a_ptr)\n        kernel_pointers(a_ptr)\n"),
         ("    if a_desc", "    x = 0\n    if a_desc"),
         ("    else:\n        kernel_tiles(a_desc, b_desc)\n", ""),
@@ -62,6 +62,21 @@ def test_the_conditions_may_be_grouped():
     assert ways_of([Launch(Function("kernel"), absent=frozenset({"b_desc"}))], fallbacks_of(grouped)) == (
         Way("kernel", ("b_desc is None",)),
     )
+
+
+@pytest.mark.parametrize(
+    ("flag", "absent", "fallback"),
+    [
+        (True, ("b_desc",), ("FLAG and b_desc is None",)),
+        (False, ("b_desc",), ()),
+        (True, (), ()),
+        (False, ("a_desc",), ("a_desc is None",)),
+    ],
+)
+def test_a_descriptor_that_some_launches_need(flag, absent, fallback):
+    switched = edited(STAGED, ("b_desc is None or NUM_BUFFERS < 2", "(FLAG and b_desc is None)"))
+    launch = Launch(Function("kernel"), flags=dict(FLAG=flag), absent=frozenset(absent))
+    assert ways_of([launch], fallbacks_of(switched)) == (Way("kernel", fallback),)
 
 
 @pytest.mark.parametrize("stage", ["tma", "multibuffer", "mma"])
