@@ -145,7 +145,7 @@ class AssignmentWriter(VariableWriter):
                 with self.adding(small, web):
                     combined_dot = self.added_dot(values, target, small.value, focus)
                 if combined_dot is not None:
-                    written.append(assignment(name, combined_dot))
+                    written.append(assignment(name, self.coerce(combined_dot, result_of(values, focus), want)))
                     continue
             with self.writing(web, name):
                 left = self.operand(target, values, focus)

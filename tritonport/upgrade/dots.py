@@ -113,6 +113,8 @@ def _role(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
         return Operand(place, code(values[2]))
     if name == "dot_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
         return Operand(place, result_layout(values[2], function))
+    if name == "dot_plus" and len(call.args) == len(values) == 4:
+        return Operand(place, code(values[3]))
     if name == "dot_new_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
         return Operand(place, code(values[2]))
     return Operand()

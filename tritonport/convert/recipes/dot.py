@@ -16,7 +16,7 @@ from tritonport.convert.recipes.arguments import plain, receiver_of
 from tritonport.convert.recipes.descriptor import shared_operand
 from tritonport.convert.snippets import family
 from tritonport.convert.syntax import keyword
-from tritonport.convert.wants import Want
+from tritonport.convert.wants import Want, result_of
 
 _SCALED = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
 _SCALED_FLAGS = ("fast_math", "lhs_k_pack", "rhs_k_pack")
@@ -71,15 +71,64 @@ def added_dot(
 ) -> cst.BaseExpression | None:
     """`acc + tl.dot(a, b)` as `dot(a, b, acc)`: Triton's compiler adds inside the instruction, which rounds otherwise.
 
-    None where the addition is something else: another type, an accumulator already given, no dot.
+    `dot_plus(a, b, acc, layout)` where `acc` is not known to be a tile of the type and shape of the result: its type
+    decides when the kernel is compiled, as in Triton's pattern (`CombineDotAddFPattern`).
+    None where the addition is something else: an accumulator already given, no dot.
     """
-    if focus is None or not isinstance(call, cst.Call) or not _adds(writer, addition, accumulator, call):
+    if focus is None or not isinstance(call, cst.Call) or not _may_add(writer, addition, call):
         return None
     values = writer.values(call)
     bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
     dot_focus = writer.focus(values, None)
-    summed = writer.operand(accumulator, addition, focus)
-    return written_dot(writer, bound, values, dot_focus, summed, added=True)
+    summed = writer.operand(accumulator, addition, dot_focus)
+    if _is_alike(writer, values, accumulator):
+        written = written_dot(writer, bound, values, dot_focus, summed, added=True)
+    else:
+        written = _dot_plus(writer, bound, values, dot_focus, summed)
+    return writer.coerce(written, result_of(values, dot_focus), result_of(addition, focus))
+
+
+def _may_add(writer: ExpressionWriter, addition: Sequence[Value | None], call: cst.Call) -> bool:
+    """Whether a call is a dot that Triton's compiler may add something to inside the instruction: it starts from
+    nothing, and its result has all dimensions of the sum."""
+    if "dot" not in writer.operations(call):
+        return False
+    bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
+    return (
+        bound.get("acc") is None
+        and not _limit(writer, bound)
+        and all(
+            found is None or (result is not None and found.rank == result.rank)
+            for found, result in zip(writer.values(call), addition, strict=True)
+        )
+    )
+
+
+def _is_alike(writer: ExpressionWriter, dots: Sequence[Value | None], accumulator: cst.BaseExpression) -> bool:
+    """Whether what is added to a dot is known to be a tile of the type and shape of its result."""
+    dot = next((found for found in dots if found is not None), None)
+    held = writer.first(accumulator)
+    if dot is None or held is None or not held.is_tensor or held.element != dot.element:
+        return False
+    return [size.is_one for size in held.shape] == [size.is_one for size in dot.shape]
+
+
+def _dot_plus(
+    writer: ExpressionWriter,
+    bound: dict[str, cst.BaseExpression],
+    values: Sequence[Value | None],
+    focus: Want,
+    addend: cst.BaseExpression,
+) -> cst.BaseExpression:
+    """`dot_plus(a, b, addend, layout)`, with precision and type of the sums where the call names them."""
+    precision = _precision(values)
+    layout = cst.parse_expression(writer.layout_text(focus))
+    arguments = [*_operands(writer, bound, values, focus), plain(addend), plain(layout)]
+    if precision != DEFAULT:
+        arguments.append(keyword("precision", cst.parse_expression(precision)))
+    if "out_dtype" in bound:
+        arguments.append(keyword("dtype", writer.emit(bound["out_dtype"])))
+    return writer.module.snippet_call("dot_plus", arguments)
 
 
 def _is_wide(element: Sequence[str]) -> bool:
@@ -93,23 +142,14 @@ def _adds(
     accumulator: cst.BaseExpression,
     call: cst.BaseExpression,
 ) -> bool:
-    """Whether Triton's compiler makes the addition part of the dot."""
-    if not isinstance(call, cst.Call) or "dot" not in writer.operations(call):
+    """Whether Triton's compiler is known to make the addition part of the dot, and the sum stays in its layout."""
+    if not isinstance(call, cst.Call) or not _may_add(writer, addition, call):
         return False
     values = writer.values(call)
-    value = next((found for found in values if found is not None), None)
-    held = writer.first(accumulator)
-    if value is None or held is None or not held.is_tensor or held.rank != value.rank or held.element != value.element:
-        return False
-    bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
-    return (
-        bound.get("acc") is None
-        and not _limit(writer, bound)
-        and not any(
-            found is not None
-            and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
-            for found, result in zip(values, addition, strict=True)
-        )
+    return _is_alike(writer, values, accumulator) and not any(
+        found is not None
+        and (result is None or found.focus is None or result.focus is None or not same(found.term, result.term))
+        for found, result in zip(values, addition, strict=True)
     )
 
 
@@ -139,6 +179,27 @@ def accumulated(writer: ExpressionWriter, binding: cst.Assign | cst.AugAssign) -
     return _accumulator(writer, bound)
 
 
+def _precision(values: Sequence[Value | None]) -> str:
+    """The precision of a dot as source text."""
+    return next(value.dot.precision for value in values if value is not None and value.dot is not None)
+
+
+def _operands(
+    writer: ExpressionWriter, bound: dict[str, cst.BaseExpression], values: Sequence[Value | None], focus: Want
+) -> list[cst.Arg]:
+    """The two tiles that a dot multiplies, in shared memory where they were put there further up."""
+    precision = _precision(values)
+    # Several dots take their operands apart, in registers.
+    may_stage = precision not in ('"tf32x3"', '"bf16x3"', '"bf16x6"')
+    operands = []
+    for index, name in enumerate(("input", "other")):
+        staged = shared_operand(writer, bound[name])
+        if staged is None and may_stage:
+            staged = writer.staged_operand(bound[name], index, focus, "" if precision == DEFAULT else precision)
+        operands.append(plain(staged or writer.operand(bound[name], values, focus)))
+    return operands
+
+
 def written_dot(
     writer: ExpressionWriter,
     bound: dict[str, cst.BaseExpression],
@@ -154,15 +215,7 @@ def written_dot(
     value = next(found for found in values if found is not None)
     assert value.dot is not None
     default = value.dot.precision == DEFAULT
-    # Several dots take their operands apart, in registers.
-    may_stage = value.dot.precision not in ('"tf32x3"', '"bf16x3"', '"bf16x6"')
-    operands = []
-    for index, name in enumerate(("input", "other")):
-        staged = shared_operand(writer, bound[name])
-        if staged is None and may_stage:
-            staged = writer.staged_operand(bound[name], index, focus, "" if default else value.dot.precision)
-        operands.append(plain(staged or writer.operand(bound[name], values, focus)))
-    a, b = operands
+    a, b = _operands(writer, bound, values, focus)
     precision = plain(cst.parse_expression(value.dot.precision))
     limit = _limit(writer, bound)
     if limit == 0 and family(writer.module.target) == "sm_90":

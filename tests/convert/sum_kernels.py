@@ -1,0 +1,78 @@
+"""Dots that something is added to: what Triton's compiler adds inside the instruction, and what it does not."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def at(rows: tl.constexpr, columns: tl.constexpr):
+    """Offsets of a tile."""
+    return tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns)[None, :]
+
+
+@triton.jit
+def loaded(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + at(64, 64))
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64))) + bias
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def in_front(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.load(b_ptr + at(64, 64)) * scale + tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def vector(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + tl.arange(0, 64)).to(tl.float32)
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64))) + bias[None, :]
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def number(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), allow_tf32=False) + scale
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def onto(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.load(b_ptr + at(64, 64))
+    z += tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def in_a_row(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    x = tl.load(x_ptr + at(64, 64))
+    y = tl.load(y_ptr + at(64, 64))
+    z = tl.load(b_ptr + at(64, 64)) + tl.dot(x, y) + tl.dot(y, x)
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def twice(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    product = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
+    tl.store(z_ptr + at(64, 64), (product + tl.load(b_ptr + at(64, 64))) * product)
+
+
+@triton.jit
+def wider(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + at(64, 64))
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), out_dtype=tl.float16) + bias
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def limited(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + at(64, 64))
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), max_num_imprecise_acc=32) + bias
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def given(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + at(64, 64))
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), bias.to(tl.float32)) + bias
+    tl.store(z_ptr + at(64, 64), z)
