@@ -19,10 +19,12 @@ class Dim:
 
     `terms` maps a sorted tuple of atoms to its integer coefficient; the empty tuple is the constant.
     `text` is how the author spelled it, with locals that are not visible at the head of a kernel written out.
+    `choice` is, of a size that a compile-time test picks, the text of the test, and the sizes where it holds and not.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
     text: str
+    choice: tuple[str, Dim, Dim] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms
@@ -60,6 +62,18 @@ def symbol(name: str, text: str | None = None) -> Dim:
 
 def _dim(terms: Mapping[Monomial, int], text: str) -> Dim:
     return Dim(tuple(sorted((key, value) for key, value in terms.items() if value)), text)
+
+
+def chosen(test: str, body: Dim, orelse: Dim) -> Dim:
+    """The size that a compile-time test picks; what the same test picked in a part of it is known there."""
+    if body.choice is not None and body.choice[0] == test:
+        body = body.choice[1]
+    if orelse.choice is not None and orelse.choice[0] == test:
+        orelse = orelse.choice[2]
+    if body == orelse:
+        return body
+    text = f"({body.text} if {test} else {orelse.text})"
+    return Dim((((text,), 1),), text, (test, body, orelse))
 
 
 def add(left: Dim, right: Dim, text: str, sign: int = 1) -> Dim:

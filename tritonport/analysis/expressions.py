@@ -11,7 +11,7 @@ from tritonport.analysis.operations.rearrangements import count, transposed
 from tritonport.analysis.operators import AUGMENTED, BINARY, compared, fold, identical, negated, truth_of
 from tritonport.analysis.shapes import combine_multiples
 from tritonport.analysis.values import Kind, Refusal, Value, constant, dtype, none, scalar
-from tritonport.analysis.written_out import chosen_element, chosen_size
+from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size
 from tritonport.source.syntax import dotted
 
 _BUILTIN_CONSTANTS = {"True": True, "False": False, "None": None}
@@ -246,6 +246,7 @@ class Expressions(Calls):
         if body.is_tensor or orelse.is_tensor:
             made = self.elementwise("select", node, [(node.body, body), (node.orelse, orelse)], cheap=True)
             if test.kind is Kind.CONSTEXPR and body.is_tensor and orelse.is_tensor:
+                made.shape = chosen_shape(self.frame, node.test, made, body, orelse)
                 made.element = made.element or chosen_element(self.frame, node.test, body, orelse)
             return made
         if body.kind is Kind.CONSTEXPR and orelse.kind is Kind.CONSTEXPR:

@@ -13,7 +13,7 @@ from tritonport.analysis.frame import Definition, Environment
 from tritonport.analysis.merging import merge_values
 from tritonport.analysis.operators import truth_of
 from tritonport.analysis.values import MISSING, Kind, Refusal, Value, none, scalar
-from tritonport.analysis.written_out import chosen_element, chosen_size
+from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size
 from tritonport.source.syntax import dotted
 
 
@@ -185,6 +185,8 @@ class Statements(Expressions):
             merged[name] = self._phi(name, [first, second], node)
             value = merged[name].value
             value.choice = test is not None and value.op == "phi"
+            if test is not None and value.choice and value.is_tensor:
+                value.shape = chosen_shape(self.frame, test, value, first.value, second.value)
             if test is not None and value.choice and not value.element:
                 value.element = chosen_element(self.frame, test, first.value, second.value)
             if test is not None and value.kind is Kind.CONSTEXPR and value.dim is None:

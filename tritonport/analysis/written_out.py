@@ -18,8 +18,17 @@ def chosen_size(frame: Frame, test: cst.BaseExpression, body: Dim | None, orelse
     text = _written_out(test, frame)
     if text is None or body is None or orelse is None:
         return None
-    text = f"({body.text} if {text} else {orelse.text})"
-    return dims.opaque(text, text)
+    return dims.chosen(text, body, orelse)
+
+
+def chosen_shape(frame: Frame, test: cst.BaseExpression, merged: Value, body: Value, orelse: Value) -> tuple[Dim, ...]:
+    """The shape of a tile that a compile-time test picks: sizes that differ are picked by the test too."""
+    if not merged.rank == body.rank == orelse.rank:
+        return merged.shape
+    return tuple(
+        size if one == other or one.is_one or other.is_one else chosen_size(frame, test, one, other) or size
+        for size, one, other in zip(merged.shape, body.shape, orelse.shape, strict=True)
+    )
 
 
 def chosen_element(frame: Frame, test: cst.BaseExpression, body: Value, orelse: Value) -> tuple[str, ...]:

@@ -60,6 +60,9 @@ def dot(interpreter: Evaluator, call: Call) -> Value:
     if acc is not None and acc[1].is_tensor:
         operands.append(Operand(acc[0], acc[1], padding(acc[1].rank, len(shape))))
         interpreter.descriptors.meet(shape, acc[1].shape)
+        if acc[1].rank == len(shape):
+            # Triton insists on equal shapes: a size that does not depend on a compile-time test is the plainer one.
+            shape = tuple(a if a.choice is None else b for a, b in zip(shape, acc[1].shape, strict=True))
     return tensor(
         call,
         interpreter,
