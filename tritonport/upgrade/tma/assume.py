@@ -7,9 +7,8 @@ the `if`, and the launches that take the other one have no descriptors.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
@@ -21,38 +20,13 @@ from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.branch import Branch
 from tritonport.upgrade.tma.terms import HostNames, Spelled
 from tritonport.upgrade.tma.wide import targets_of
 
 
-@dataclass(frozen=True)
-class Assumed:
-    """A test of `if`s of which the copies know one branch (0 or 1).
-
-    Attributes:
-        test: as the kernel writes it.
-        on_host: as the launch writes it.
-    """
-
-    test: str
-    on_host: str
-    taken: int
-
-    @property
-    def condition(self) -> str:
-        """When that branch is taken, as the launch writes it."""
-        if self.taken == 0:
-            return self.on_host
-        if _is_unequal(self.on_host):
-            return self.on_host.replace(" != ", " == ")
-        simple = all(character.isalnum() or character in '_[]"' for character in self.on_host)
-        return f"not {self.on_host}" if simple else f"not ({self.on_host})"
-
-
-def _is_unequal(test: str) -> bool:
-    """Whether a test is `x != y` and no more."""
-    node = ast.parse(test, mode="eval").body
-    return isinstance(node, ast.Compare) and len(node.ops) == test.count(" != ") == 1
+class Assumed(Branch):
+    """The branch of an `if` that the copies know to be taken."""
 
 
 def specialised(kernel: Kernel, assumed: Sequence[Assumed]) -> Kernel:

@@ -10,31 +10,17 @@ import libcst as cst
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.branch import Branch, denied
 from tritonport.upgrade.tma.terms import HostNames, Spelled, as_operand
 
 
-@dataclass(frozen=True)
-class Switch:
-    """One `if`, and the branch that the access is in (0 or 1).
-
-    Attributes:
-        test: as the kernel writes it.
-        on_host: as the launch writes it.
-    """
-
-    test: str
-    on_host: str
-    branch: int
-
-    @property
-    def condition(self) -> str:
-        """When a launch comes to the access, as it writes it."""
-        return f"not {as_operand(self.on_host, negated=True)}" if self.branch else self.on_host
+class Switch(Branch):
+    """The branch of an `if` that an access is in."""
 
     @property
     def in_kernel(self) -> str:
         """When a launch comes to the access, as the kernel writes it beside `and`."""
-        return f"not {as_operand(self.test, negated=True)}" if self.branch else as_operand(self.test)
+        return denied(self.test) if self.taken else as_operand(self.test)
 
 
 Path = tuple[tuple[int, int], ...]

@@ -131,11 +131,9 @@ class HostNames:
         return f"({text})" if isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare)) else text
 
 
-def as_operand(test: str, negated: bool = False) -> str:
-    """A condition as it stands beside `and`, or behind `not`."""
+def as_operand(test: str) -> str:
+    """A condition as it stands beside `and`."""
     node = ast.parse(test, mode="eval").body
-    if negated:
-        return test if isinstance(node, (ast.Name, ast.Subscript)) else f"({test})"
     loose = isinstance(node, ast.IfExp) or (isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or))
     return f"({test})" if loose else test
 
