@@ -17,6 +17,14 @@ def code(node: cst.CSTNode | None) -> str:
     return cst.Module([]).code_for_node(node).strip() if node is not None else ""
 
 
+def with_arguments(call: cst.Call, arguments: Sequence[cst.Arg]) -> cst.Call:
+    """The call with other arguments, on one line, which is broken anew where it is too long."""
+    given = ", ".join(code(one.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for one in arguments)
+    found = cst.parse_expression(f"{code(call.func)}({given})")
+    assert isinstance(found, cst.Call)
+    return found
+
+
 def parsed(text: str, module: cst.Module) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
     """One statement from source text, with the indentation and the line ends of a module."""
     return cst.parse_statement(text + "\n", module.config_for_parsing)

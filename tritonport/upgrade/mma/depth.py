@@ -10,7 +10,7 @@ import libcst as cst
 
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.dots import called
-from tritonport.upgrade.edit import code
+from tritonport.upgrade.edit import code, with_arguments
 
 _LAUNCHED = re.compile(r'max\((?P<stages>args\.get\("num_stages", \d+\)) - 1, 1\)')
 """What the stage async-copy lets a launch fill in."""
@@ -33,9 +33,9 @@ def with_chain(function: cst.FunctionDef) -> cst.FunctionDef:
     swaps: dict[cst.CSTNode, cst.CSTNode] = {}
     for node in (node for decorator in function.decorators for node in walk(decorator)):
         if _is_depth(node) and not any(_keyword(argument) == "chained" for argument in node.args):
-            given = ", ".join(code(one.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for one in node.args)
-            # On one line, which is broken anew where it is too long.
-            swaps[node] = cst.parse_expression(f"{code(node.func)}({given}, chained=True)")
+            chained = cst.parse_expression("f(chained=True)")
+            assert isinstance(chained, cst.Call)
+            swaps[node] = with_arguments(node, [*node.args, *chained.args])
     made: cst.FunctionDef = replaced(function, swaps)
     return made
 

@@ -12,6 +12,7 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import replaced
 from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
+from tritonport.upgrade.multibuffer.behind import with_copies_behind_loops
 from tritonport.upgrade.multibuffer.callers import launched_through
 from tritonport.upgrade.multibuffer.copies import Copies
 from tritonport.upgrade.multibuffer.depth import HELPER, Depth, Spelling, depth_name, with_depths
@@ -84,6 +85,7 @@ def multibuffered(
     changed = SourceModule(tree.code, module.path, module.project)
     for depth in depths:
         changed = _with_rings(changed, depth.kernel.qualified, name, gl, len(depth.rings))
+    changed = with_copies_behind_loops(changed, {depth.kernel.qualified for depth in depths})
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
     body = with_functions(changed, list(changed.tree.body), {HELPER}, place, target, triton, imports, renamed)

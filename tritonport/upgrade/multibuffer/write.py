@@ -11,7 +11,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.bounds import Bounds, said_of_depth
-from tritonport.upgrade.edit import parsed, renamed, spliced
+from tritonport.upgrade.edit import parsed, renamed, spliced, with_arguments
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.home import Allocation
 from tritonport.upgrade.multibuffer.operations import arguments
@@ -267,8 +267,7 @@ class _LoopWriter:
             return call.with_changes(args=args)
         positional = step.pred_follows and all(argument.keyword is None for argument in call.args)
         added = cst.Arg(pred) if positional else cst.Arg(pred, keyword=cst.Name(step.pred), equal=_EQUAL)
-        last = call.args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        return call.with_changes(args=[*call.args[:-1], last, added])
+        return with_arguments(call, [*call.args, added])
 
     def _masked(self, line: cst.BaseStatement, more: str) -> cst.BaseStatement:
         """A statement whose loads from memory read nothing beyond the last iteration."""
