@@ -31,7 +31,7 @@ class Depth:
 
     Attributes:
         way: the functions from it up to its launches.
-        once: descriptors of tiles that it copies, but into no ring.
+        once: descriptors of tiles that it copies into no ring, or stores in the loops of its rings.
     """
 
     kernel: Kernel

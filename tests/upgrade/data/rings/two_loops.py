@@ -48,7 +48,7 @@ def tile_bytes(descriptor):
 
 def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_memory=232448, chained=False):
     """Tiles in each ring: what the launch or its configuration says under `name`, else the number of stages, two at
-    least, but no more than fit shared memory beside the tiles that are copied `once`.
+    least, but no more than fit shared memory beside the tiles that are copied `once`, or stored.
 
     `chained`: dots that overlap free their tiles early, so one place less holds as many iterations' copies.
     """
