@@ -36,6 +36,8 @@ class Bounds:
 
     def index_of(self, iteration: str) -> str:
         """The loop's index in the iteration of a number."""
+        if iteration == "0":
+            return self.start or "0"
         if self.start in (None, "0"):
             return self._moved(iteration)
         return self.after(str(self.start), iteration)
@@ -44,11 +46,13 @@ class Bounds:
         """The index a number of iterations behind another one."""
         if self.step is not None and re.fullmatch(r"-\w+", self.step):
             size = self.step[1:]
-            return f"{index} - {iterations if size == '1' else f'{iterations} * {size}'}"
+            return f"{index} - {iterations if size == '1' else size if iterations == '1' else f'{iterations} * {size}'}"
         return f"{index} + {self._moved(iterations)}"
 
     def _moved(self, iterations: str) -> str:
-        return iterations if self.step is None else f"{iterations} * {factor(self.step)}"
+        if self.step is None:
+            return iterations
+        return factor(self.step) if iterations == "1" else f"{iterations} * {factor(self.step)}"
 
     def iterator(self) -> cst.BaseExpression:
         """The range with these bounds; its hints are gone, since Gluon acts on none."""

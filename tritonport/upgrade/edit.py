@@ -64,4 +64,4 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
     return found
 
 
-__all__ = ["code", "parsed", "renamed", "spliced"]
+__all__ = ["code", "parsed", "renamed", "spliced", "with_arguments"]

@@ -107,7 +107,9 @@ def described(module: SourceModule, kernel: Kernel, descriptor: str) -> set[str]
 
 
 def _tensors(made: cst.BaseExpression | None) -> set[str]:
-    """The arguments of a launch in the first argument of the call that makes a descriptor of them."""
+    """The arguments of a launch in the first argument of the call that makes a descriptor of them, where it does."""
+    if isinstance(made, cst.IfExp):
+        return _tensors(made.body) | _tensors(made.orelse)
     first = made.args[0].value if isinstance(made, cst.Call) and made.args else None
     return {
         str(node.slice[0].slice.value.evaluated_value)

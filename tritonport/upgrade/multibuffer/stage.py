@@ -17,6 +17,7 @@ from tritonport.upgrade.multibuffer.behind import with_copies_behind_loops
 from tritonport.upgrade.multibuffer.callers import launched_through
 from tritonport.upgrade.multibuffer.copies import Copies
 from tritonport.upgrade.multibuffer.depth import HELPER, Depth, Spelling, depth_name, with_depths
+from tritonport.upgrade.multibuffer.loads import with_loads_ahead
 from tritonport.upgrade.multibuffer.operations import versions
 from tritonport.upgrade.multibuffer.plan import STAYS, Plan, plan_function
 from tritonport.upgrade.multibuffer.write import written
@@ -91,7 +92,9 @@ def multibuffered(
     tma = alias(module, "triton.experimental.gluon.language.nvidia.hopper.tma", "tma")
     begin_store = renamed.get(stores.HELPER, stores.HELPER)
     ringed, changed = changed, stores.with_stores_under_way(changed, functions, stores.Spelling(gl, tma, begin_store))
-    used = {HELPER, *([stores.HELPER] if changed is not ringed else [])}
+    stored = changed
+    changed = with_loads_ahead(changed, functions, gl)
+    used = {HELPER, *([stores.HELPER] if stored is not ringed else [])}
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
     body = with_functions(changed, list(changed.tree.body), used, place, target, triton, imports, renamed)

@@ -7,18 +7,17 @@ outside of the loop, and an iteration waits for the copy of the one before, just
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from tritonport.convert.names import Names
-from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, replaced, walk
+from tritonport.source.walk import assigned_names, replaced
 from tritonport.upgrade.edit import code, parsed, spliced
-from tritonport.upgrade.multibuffer.copies import Copies
+from tritonport.upgrade.multibuffer.pipelined import pipelined
 from tritonport.upgrade.slices import names_of
 
 HELPER = "begin_store"
@@ -77,7 +76,7 @@ def with_stores_under_way(module: SourceModule, names: set[str], spelling: Spell
             continue
         taken = Names({*names_of(kernel.node), *assigned_names(kernel.node), *module.bindings.functions})
         swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]] = {}
-        for loop in _pipelined(module, kernel):
+        for loop in pipelined(module, kernel):
             if stored := stores_in(loop, module):
                 swaps[loop] = _under_way(module, loop, stored, taken, spelling)
         if swaps:
@@ -109,17 +108,6 @@ def _under_way(
         lines[one.line] = [first, *others]
     tiles[0] = tiles[0].with_changes(leading_lines=loop.leading_lines)
     return [*tiles, loop.with_changes(leading_lines=[], body=spliced(loop.body, lines)), wait]
-
-
-def _pipelined(module: SourceModule, kernel: Kernel) -> Iterator[cst.For]:
-    """The loops that await tiles of a ring in their own body."""
-    copies = Copies(module)
-    for node in walk(kernel.node.body):
-        if isinstance(node, cst.For):
-            body = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
-            steps = (copies.step(place, line) for place, line in enumerate(body))
-            if any(step is not None and step.kind == "wait" for step in steps):
-                yield node
 
 
 __all__ = ["HELPER", "Spelling", "stored_descriptors", "stores_in", "with_stores_under_way"]

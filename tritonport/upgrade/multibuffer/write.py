@@ -14,12 +14,11 @@ from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed, spliced, with_arguments
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.home import Allocation
-from tritonport.upgrade.multibuffer.operations import arguments
+from tritonport.upgrade.multibuffer.narrowed import with_narrowed_loads
 from tritonport.upgrade.multibuffer.plan import Ring
 from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
 from tritonport.upgrade.multibuffer.schedule import made_anew, refill_places
 from tritonport.upgrade.multibuffer.steps import is_asserted
-from tritonport.upgrade.multibuffer.writes import may_run_ahead
 from tritonport.upgrade.slices import names_of
 
 _TILE_ENDINGS = ("_tile", "_smem", "_buffer", "_buf")
@@ -248,7 +247,7 @@ class _LoopWriter:
         if bare or place in self.plan.split.stays:
             line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
         if barrier is None:
-            return [renamed(self._masked(line, more), names)]
+            return [renamed(with_narrowed_loads(self.ring.source, line, more), names)]
         step = next(one for one in barrier.copies if one.place == place)
         assert isinstance(line, cst.SimpleStatementLine)
         call = self._copy(step, barrier, names, slot, more)
@@ -268,22 +267,6 @@ class _LoopWriter:
         positional = step.pred_follows and all(argument.keyword is None for argument in call.args)
         added = cst.Arg(pred) if positional else cst.Arg(pred, keyword=cst.Name(step.pred), equal=_EQUAL)
         return with_arguments(call, [*call.args, added])
-
-    def _masked(self, line: cst.BaseStatement, more: str) -> cst.BaseStatement:
-        """A statement whose loads from memory read nothing beyond the last iteration."""
-        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
-        for node in walk(line):
-            if not may_run_ahead(self.ring.source, node):
-                continue
-            assert isinstance(node, cst.Call)
-            given = arguments(node, "global_load") or {}
-            text = {name: self.ring.code(argument.value) for name, argument in given.items()}
-            mask = f"({text['mask']}) & ({more})" if "mask" in text else more
-            rest = [f"{name}={value}" for name, value in text.items() if name not in ("pointer", "mask", "other")]
-            parts = [text["pointer"], f"mask={mask}", f"other={text.get('other', '0')}", *rest]
-            swaps[node] = cst.parse_expression(f"{self.ring.code(node.func)}({', '.join(parts)})")
-        found: cst.BaseStatement = replaced(line, swaps)
-        return found
 
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

@@ -37,6 +37,8 @@ _EFFECTS = (
 )
 
 
+_ARITHMETIC = (cst.Multiply, cst.FloorDivide, cst.Modulo, cst.Divide)
+_ORDER = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _BUILTINS = frozenset({"min", "max", "abs", "range", "float", "int", "len"})
 
 
@@ -68,6 +70,44 @@ def conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, descriptor
         if reached is None or tensor & reached:
             return f"its loop writes to {min(tensor & (reached or set()), default='memory that may be the same')}"
     return _bulk_conflict(module, kernel, loop, wanted)
+
+
+def written_to(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, pointer: cst.BaseExpression) -> str | None:
+    """Why a loop may write to where a pointer points; None where it does not."""
+    own = _arguments_of(kernel, pointer)
+    if own is None:
+        return "it reads through a number from memory"
+    for node in walk(loop):
+        kind = _writer(module, node)
+        path = dotted(node.func) if isinstance(node, cst.Call) else None
+        kinds = {kind} if kind else _kinds(module, path, set()) if path is not None else set()
+        if kinds - {"store", "bulk"}:
+            return f"its loop holds `{path}`, an atomic operation that other programs may wait for"
+        if "bulk" in kinds:
+            assert isinstance(node, cst.Call)
+            names = [one.value.value for one in node.args if isinstance(one.value, cst.Name)]
+            tensors = [one for name in names if (one := described(module, kernel, name)) is not None]
+            if not tensors or any(one & own for one in tensors):
+                return f"its loop writes through a descriptor with `{path}`"
+    reached = _written_from(module, kernel, loop, ())
+    if reached is None or (reached & own) - _numbers(kernel):
+        return "its loop writes through a pointer that may be the same"
+    return None
+
+
+def _numbers(kernel: Kernel) -> set[str]:
+    """The arguments that are no pointers: compile-time ones, and those that are multiplied, divided or ordered."""
+    found = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
+    for node in walk(kernel.node.body):
+        parts: list[cst.BaseExpression] = []
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
+            parts = [node.left, node.right]
+        elif isinstance(node, cst.Comparison) and all(isinstance(one.operator, _ORDER) for one in node.comparisons):
+            parts = [node.left, *(one.comparator for one in node.comparisons)]
+        elif isinstance(node, cst.Call) and (dotted(node.func) or "").rpartition(".")[2] in ("range", "cdiv"):
+            parts = [one.value for one in node.args]
+        found |= {one.value for one in parts if isinstance(one, cst.Name)}
+    return found
 
 
 def _bulk_conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, wanted: set[str]) -> str | None:
@@ -245,4 +285,4 @@ def may_run_ahead(module: SourceModule, node: cst.CSTNode) -> bool:
     return given is not None and "pointer" in given and "volatile" not in given
 
 
-__all__ = ["conflict", "may_run_ahead", "writes_anything"]
+__all__ = ["conflict", "may_run_ahead", "writes_anything", "written_to"]

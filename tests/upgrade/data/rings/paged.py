@@ -82,15 +82,26 @@ def paged_kernel(x_desc, table_ptr, out_ptr, pages, BLOCK: gl.constexpr, NUM_BUF
         mbarrier.expect(x_ready.index(i), x_desc.block_type.nbytes, pred=i < pages)
         tma.async_load(x_desc, [early_row, 0], x_ready.index(i), x_ring.index(i), pred=i < pages)
         offset += BLOCK
+    first_j = 0
+    page_ahead = gl.load(table_ptr + first_j, mask=first_j < pages, other=0)
+    first_next_j = first_j + NUM_BUFFERS
+    first_more = first_next_j < pages
+    next_page_ahead = gl.load(table_ptr + first_next_j, mask=first_more & (first_j < pages), other=0)
     for j in range(pages):
-        # Which page, and where in it.
-        page = gl.load(table_ptr + j)
+        # Loaded an iteration ago, as what follows loads for the next one.
+        page = page_ahead
+        next_page = next_page_ahead
+        following_j = j + 1
+        follows = following_j < pages
+        page_ahead = gl.load(table_ptr + following_j, mask=follows, other=0)
+        next_j_ahead = following_j + NUM_BUFFERS
+        more_ahead = next_j_ahead < pages
+        next_page_ahead = gl.load(table_ptr + next_j_ahead, mask=more_ahead & follows, other=0)
         weight = j + 2
         mbarrier.wait(x_ready.index(slot), phase)
         acc += x_ring.index(slot).load(layout).to(gl.float32) * weight
         next_j = j + NUM_BUFFERS
         more = next_j < pages
-        next_page = gl.load(table_ptr + next_j, mask=more, other=0)
         row = next_page * BLOCK + (offset - next_j * BLOCK)
         mbarrier.expect(x_ready.index(slot), x_desc.block_type.nbytes, pred=more)
         tma.async_load(x_desc, [row, 0], x_ready.index(slot), x_ring.index(slot), pred=more)
