@@ -200,16 +200,20 @@ class _Writer:
 
     def _body(self) -> list[cst.BaseStatement]:
         following, follows = self.names.fresh(f"following_{self.index}"), self.names.fresh("follows")
-        lines: list[cst.BaseStatement] = []
+        made: list[Statement] = []
         kept: dict[int, str] = {}
+        said = [cst.EmptyLine(comment=cst.Comment("# Loaded an iteration ago; the loads here are for the next one."))]
         for one in self.plan.loads:
-            whole = _value_of(self.plan.body[one.place]) is one.call
+            line = self.plan.body[one.place]
+            assert isinstance(line, cst.SimpleStatementLine)
+            whole = _value_of(line) is one.call
             kept[one.place] = one.target if whole else self.names.fresh(f"{one.target}_loaded")
-            lines.append(self._statement(f"{kept[one.place]} = {self.values[one.place]}"))
-        comment = cst.EmptyLine(
-            comment=cst.Comment("# Loaded an iteration ago, as what follows loads for the next one.")
-        )
-        lines[0] = lines[0].with_changes(leading_lines=[comment])
+            if whole:
+                said += [comment for comment in line.leading_lines if comment.comment is not None]
+            value = self._statement(f"{kept[one.place]} = {self.values[one.place]}")
+            made.append(value.with_changes(leading_lines=said))
+            said = []
+        lines: list[cst.BaseStatement] = [*made]
         lines += [
             self._statement(f"{following} = {self.bounds.after(self.index, '1')}"),
             self._statement(f"{follows} = {following} {self._before} {self.bounds.stop}"),
@@ -220,7 +224,8 @@ class _Writer:
             if call is None and place in self.plan.split.stays:
                 lines.append(line)
             elif call is not None and call is not _value_of(line):
-                lines.append(replaced(line, {call: cst.Name(kept[place])}))
+                found: cst.BaseStatement = replaced(line, {call: cst.Name(kept[place])})
+                lines.append(found)
         return lines
 
     def _sequence(self, names: Mapping[str, str], index: str, more: str) -> list[Statement]:

@@ -88,7 +88,8 @@ def paged_kernel(x_desc, table_ptr, out_ptr, pages, BLOCK: gl.constexpr, NUM_BUF
     first_more = first_next_j < pages
     next_page_ahead = gl.load(table_ptr + first_next_j, mask=first_more & (first_j < pages), other=0)
     for j in range(pages):
-        # Loaded an iteration ago, as what follows loads for the next one.
+        # Loaded an iteration ago; the loads here are for the next one.
+        # Which page, and where in it.
         page = page_ahead
         next_page = next_page_ahead
         following_j = j + 1
