@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
@@ -51,18 +52,34 @@ def is_written_dot(node: cst.CSTNode) -> bool:
 
 def feeds_dot(name: str, body: Sequence[cst.BaseStatement]) -> bool:
     """Whether a dot of the loop reads a name, or what is computed from it."""
+    statements, dots = _flow(tuple(body))
     reached = {name}
-    for _ in range(len(body) + 1):
-        before = len(reached)
-        for statement in body:
-            small = [node for node in walk(statement) if isinstance(node, cst.BaseSmallStatement)]
-            for one in small:
-                if reached & set(_names(one)):
-                    reached |= set(assigned_names(cst.SimpleStatementLine([one])))
-        if len(reached) == before:
-            break
-    calls = (node for statement in body for node in walk(statement) if is_dot(node))
-    return any(reached & set(_names(call)) for call in calls)
+    left = statements
+    while True:
+        hit = [one for one in left if not reached.isdisjoint(one.names)]
+        if not hit:
+            return any(not reached.isdisjoint(names) for names in dots)
+        left = [one for one in left if reached.isdisjoint(one.names)]
+        for one in hit:
+            reached |= one.assigned
+
+
+@dataclass(frozen=True)
+class _Statement:
+    names: frozenset[str]
+    assigned: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def _flow(body: tuple[cst.BaseStatement, ...]) -> tuple[list[_Statement], list[frozenset[str]]]:
+    """The names in each small statement of a body with those that it assigns, and the names in each dot. A stage asks
+    it of every load of a kernel."""
+    nodes = [node for statement in body for node in walk(statement)]
+    small = [node for node in nodes if isinstance(node, cst.BaseSmallStatement)]
+    statements = [
+        _Statement(frozenset(_names(one)), frozenset(assigned_names(cst.SimpleStatementLine([one])))) for one in small
+    ]
+    return statements, [frozenset(_names(node)) for node in nodes if is_dot(node)]
 
 
 def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.FunctionDef, casts: bool = False) -> Operand:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import libcst as cst
 
@@ -129,6 +129,19 @@ def message(call: cst.Call, found: Found, places: Places) -> str:
     return f"the dot `{one_line(places.written(found, call))}` stays synchronous{like}: {found.reason}"
 
 
+@lru_cache(maxsize=16)
+def _loops_in(body: cst.BaseSuite) -> list[cst.For | cst.While]:
+    """The loops of a body, in source order."""
+    return [node for node in walk(body) if isinstance(node, (cst.For, cst.While))]
+
+
+@lru_cache(maxsize=16)
+def _own_dots(loop: cst.For | cst.While) -> list[cst.Call]:
+    """The dots in the body of a loop, those of the loops in it left out."""
+    inner = {id(node) for one in _loops_in(loop.body) for node in walk(one)}
+    return [one for one in calls_in(loop.body) if id(one) not in inner and is_written_dot(one)]
+
+
 class Places:
     """Where the dots of a port stand in the file that the user has: a port has the loops of its original."""
 
@@ -153,16 +166,12 @@ class Places:
         loop = self._loop(found, kernel) if kernel is not None else None
         if loop is None:
             return call
-        inner = {id(node) for one in walk(loop.body) if isinstance(one, (cst.For, cst.While)) for node in walk(one)}
-        own = [one for one in calls_in(loop.body) if id(one) not in inner and is_written_dot(one)]
+        own = _own_dots(loop)
         return own[found.dots.index(call)] if len(own) == len(found.dots) else call
 
     def _loop(self, found: Found, kernel: Kernel) -> cst.For | cst.While | None:
         """The loop of a dot in the user's kernel; None where the two have not the same loops."""
-        ported, own = (
-            [node for node in walk(one.node.body) if isinstance(node, (cst.For, cst.While))]
-            for one in (found.kernel, kernel)
-        )
+        ported, own = (_loops_in(one.node.body) for one in (found.kernel, kernel))
         return own[ported.index(found.loop.original)] if len(ported) == len(own) else None
 
     def line_of(self, found: Found) -> int:

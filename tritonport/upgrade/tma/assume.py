@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import libcst as cst
 
@@ -144,17 +145,28 @@ def reached(
         names: the names of one expression that count.
     """
     found = names(node)
+    left = _assigned_in(function.body)
     while True:
-        before = len(found)
-        for one in walk(function.body):
-            if isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) and one.value is not None:
-                if isinstance(one, cst.AnnAssign) and (dotted(one.annotation.annotation) or "").endswith("constexpr"):
-                    continue
-                targets = targets_of(one)
-                if any(names_of(target) & found for target in targets):
-                    found |= names(one.value)
-        if len(found) == before:
+        hit = [one for one in left if not found.isdisjoint(one[0])]
+        if not hit:
             return found
+        left = tuple(one for one in left if found.isdisjoint(one[0]))
+        for _, value, read in hit:
+            found |= read if names is names_of else names(value)
+
+
+@lru_cache(maxsize=16)
+def _assigned_in(body: cst.BaseSuite) -> tuple[tuple[frozenset[str], cst.BaseExpression, frozenset[str]], ...]:
+    """Of each assignment of run-time values: the names that it gives a value, that value, and the names in it."""
+    found = []
+    for one in walk(body):
+        if not isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or one.value is None:
+            continue
+        if isinstance(one, cst.AnnAssign) and (dotted(one.annotation.annotation) or "").endswith("constexpr"):
+            continue
+        targets = frozenset(name for target in targets_of(one) for name in names_of(target))
+        found.append((targets, one.value, frozenset(names_of(one.value))))
+    return tuple(found)
 
 
 def pointing(node: cst.CSTNode, module: SourceModule) -> set[str]:
@@ -206,6 +218,7 @@ def _numbers_of(test: cst.BaseExpression) -> set[str]:
 READS, WRITES = ("load",), ("store", "atomic_")
 
 
+@lru_cache(maxsize=256)
 def touches_memory(node: cst.CSTNode, module: SourceModule, how: tuple[str, ...] = READS, depth: int = 4) -> bool:
     """Whether a node loads (or writes), itself or in a jit function that it calls."""
     for call in walk(node):
@@ -251,6 +264,9 @@ class _Chooser(cst.CSTTransformer):
         super().__init__()
         self.taken = {id(node): taken[test] for node, test in _tests(kernel) if test in taken}
         self.chained = _chained(kernel.node)
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False  # no `if` is in one
 
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If

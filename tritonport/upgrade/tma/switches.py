@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -47,14 +47,22 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
     """The `if`s around each call of a kernel."""
     found = Switches()
     body = kernel.node.body
+    tests: dict[int, str] = {}
+    switches: dict[tuple[int, int], Switch | None] = {}
+    known: dict[int, bool] = {}
+    changed = frozenset(assigned_names(body))
     for call, path, changing in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), (), frozenset()):
-        found.tests[id(call)] = tuple(kernel.module.tree.code_for_node(node.test).strip() for node, _ in path)
+        for node, branch in path:
+            if id(node) not in tests:
+                tests[id(node)] = kernel.module.tree.code_for_node(node.test).strip()
+                known[id(node)] = _known(tests[id(node)], host)
+            if (id(node), branch) not in switches:
+                switches[id(node), branch] = _switch(node, tests[id(node)], branch, kernel, changed, host)
+        found.tests[id(call)] = tuple(tests[id(node)] for node, _ in path)
         found.paths[id(call)] = tuple((id(node), branch) for node, branch in path)
-        made = [_switch(node, branch, kernel, host) for node, branch in path]
+        made = [switches[id(node), branch] for node, branch in path]
         found[id(call)] = tuple(one for one in made if one is not None)
-        if not any(
-            names_of(node.test) & changing or _calls_any(node.test) or _known(node, kernel, host) for node, _ in path
-        ):
+        if not any(names_of(node.test) & changing or _calls_any(node.test) or known[id(node)] for node, _ in path):
             found.steady.add(id(call))
     return found
 
@@ -74,9 +82,9 @@ def _calls_any(test: cst.BaseExpression) -> bool:
     return any(isinstance(one, cst.Call) for one in walk(test))
 
 
-def _known(node: cst.If, kernel: Kernel, host: HostNames) -> bool:
+def _known(test: str, host: HostNames) -> bool:
     try:
-        host.source(kernel.module.tree.code_for_node(node.test).strip())
+        host.source(test)
     except Spelled:
         return False
     return True
@@ -99,14 +107,15 @@ def _calls(
             yield from ((call, path, changing) for call in walk(statement) if isinstance(call, cst.Call))
 
 
-def _switch(node: cst.If, branch: int, kernel: Kernel, host: HostNames) -> Switch | None:
+def _switch(
+    node: cst.If, test: str, branch: int, kernel: Kernel, changed: Collection[str], host: HostNames
+) -> Switch | None:
     """The switch of one `if`; None where the test is not decided when the kernel is compiled, or the launch cannot ask
     it."""
-    test = kernel.module.tree.code_for_node(node.test).strip()
     constexprs = {one.name for one in kernel.parameters if one.constexpr}
     parameters = {one.name for one in kernel.parameters}
     fixed = constexprs | (parameters if _asks_for_none(node.test) else set())
-    if not names_of(node.test) <= fixed - set(assigned_names(kernel.node.body)) | {"None"}:
+    if not names_of(node.test) <= fixed - set(changed) | {"None"}:
         return None
     try:
         return Switch(test, host.source(test), branch)
