@@ -115,3 +115,41 @@ def test_windows_line_ends() -> None:
     text = f"gl.store(out_ptr + {LONG}, gl.convert_layout(total, out_layout), mask={LONG} < n_elements_of_all_rows)\r\n"
     made = break_long_lines(text, "")
     assert made.count("\r\n") == made.count("\n") == 5
+
+
+def test_a_condition_of_a_function_stands_on_lines_of_its_own() -> None:
+    tests = " and ".join(f'args["A_FLAG_{name}"] >= 0' for name in "KLMNOPQR")
+    entry = f'"a_desc": lambda args: tile_descriptor(args["a"], [args["M"], args["K"]]) if {tests} else None,'
+    text = f"heuristics(\n    {{\n        {entry}\n    }}\n)\n"
+    made = break_long_lines(text, "")
+    assert max(map(len, made.split("\n"))) <= LIMIT
+    assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(text))
+    assert '\n            if args["A_FLAG_K"] >= 0\n            and args["A_FLAG_L"] >= 0\n' in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The source has it on two lines, of which neither is an expression.
+        "gl.atomic_add(out_ptr + gl.arange(0, BLOCK,\n"
+        f"    layout=row_layout)[None, :] + {LONG} * {LONG}, total, mask={LONG})\n",
+        f"x = (a +\n     first({LONG}, gl.SliceLayout(0, layout))[:, None] * second({LONG}, {LONG})[None, :])\n",
+        f"def f(a, b,\n      {LONG}_a, {LONG}_b, {LONG}_c, d):\n    pass\n",
+        "gl.store(\n"
+        f"    out_ptr, gl.where(here & gl.convert_layout({LONG}, layout)[None, :], {LONG} - {LONG}, 0), mask=m\n)\n",
+    ],
+)
+def test_a_statement_on_several_lines_is_laid_out_anew(text: str) -> None:
+    made = break_long_lines(text, "")
+    assert max(map(len, text.split("\n"))) > LIMIT
+    assert max(map(len, made.split("\n"))) <= LIMIT
+    assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(text))
+
+
+def test_a_comment_in_a_statement_on_several_lines_stays() -> None:
+    text = (
+        "gl.store(out_ptr + gl.arange(0, BLOCK,  # why\n"
+        f"    layout=row_layout)[None, :] + {LONG} * {LONG}, total, mask={LONG})\n"
+    )
+    assert max(map(len, text.split("\n"))) > LIMIT
+    assert break_long_lines(text, "") == text

@@ -12,7 +12,10 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+
+from tritonport.convert.laid_out import laid_out_anew
 
 LIMIT = 120
 _OPEN, _CLOSE = "([{", ")]}"
@@ -36,7 +39,8 @@ def break_long_lines(text: str, source: str, indent: str = "    ", limit: int = 
         return text
     for first, last in reversed(_statements(text, len(lines))):
         if any(first <= number <= last for number in long):
-            lines[first - 1 : last] = _shortened(lines[first - 1 : last], known, indent, limit)
+            made = _shortened(lines[first - 1 : last], known, indent, limit)
+            lines[first - 1 : last] = laid_out_anew(made, known, partial(_broken, step=indent, limit=limit), limit)
     return "\n".join(lines)
 
 
@@ -119,10 +123,49 @@ def _broken(line: str, step: str, limit: int) -> list[str]:
     code = line.lstrip()
     indent = line[: len(line) - len(code)]
     code, comment = _without_comment(code)
-    made = _import(code, indent, step, limit) or _split(code, indent, step, limit)
+    made = _import(code, indent, step, limit) or _fitting(code, indent, step, limit)
     if not _same_program(code, made):
         return [line]
     return [indent + comment, *made] if comment else made
+
+
+def _fitting(code: str, indent: str, step: str, limit: int) -> list[str]:
+    """`_split`, or what else fits better."""
+    made = _split(code, indent, step, limit)
+    other = _function(code, indent, step, limit) if _too_long(made, limit) else None
+    return other if other is not None and _too_long(other, limit) < _too_long(made, limit) else made
+
+
+def _too_long(lines: list[str], limit: int) -> int:
+    return sum(len(line) > limit for line in lines)
+
+
+def _function(code: str, indent: str, step: str, limit: int) -> list[str] | None:
+    """`name: lambda args: (x if test else y)` with the parts of the condition on lines of their own; None where it is
+    none."""
+    head = re.match(r"([\w\"' ]+: )?lambda [\w, ]*: ", code)
+    if head is None:
+        return None
+    words = {token.string: token.start[1] for token in _outside(code) if token.string in ("if", "else")}
+    bounds = [head.end(), *sorted(column for column in words.values() if column > head.end()), len(code)]
+    inner = indent + step
+    made = [indent + code[: head.end()] + "("]
+    for part in (code[a:b].strip() for a, b in pairwise(bounds)):
+        whole = part.startswith(("if ", "else ")) and len(inner) + len(part) > limit
+        made += _at_operators(part, inner, step, limit) if whole else _split(part, inner, step, limit)
+    return [*made, indent + ")"]
+
+
+def _outside(code: str) -> Iterator[tokenize.TokenInfo]:
+    """The tokens of a line that stand outside of brackets."""
+    depth = 0
+    for token in _tokens(code):
+        if token.type == tokenize.OP and token.string in _CLOSE:
+            depth -= 1
+        if depth == 0:
+            yield token
+        if token.type == tokenize.OP and token.string in _OPEN:
+            depth += 1
 
 
 def _without_comment(code: str) -> tuple[str, str]:
@@ -160,11 +203,11 @@ def _body(body: str, indent: str, step: str, limit: int) -> list[str]:
         parts = [body[a + 1 : b].strip() for a, b in pairwise(bounds)]
         lines: list[str] = []
         for part in (part for part in parts if part):
-            *before, last = _split(part, indent, step, limit)
+            *before, last = _fitting(part, indent, step, limit - 1)  # and a comma
             lines += [*before, last + ","]
         return lines
     if operators:
-        return _at_operators(body, indent, limit)
+        return _at_operators(body, indent, step, limit)
     return _split(body, indent, step, limit)
 
 
@@ -189,7 +232,7 @@ def _assigns(operator: str) -> bool:
     return operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
 
 
-def _at_operators(body: str, indent: str, limit: int) -> list[str]:
+def _at_operators(body: str, indent: str, step: str, limit: int) -> list[str]:
     """One operand of the loosest operator to a line, the operator in front of it; what is still too long, again."""
     _, operators, _ = _outline(body)
     for level in _SPLIT_AT:
@@ -197,8 +240,19 @@ def _at_operators(body: str, indent: str, limit: int) -> list[str]:
         if places and len(indent) + len(body) > limit:
             bounds = [0, *places, len(body)]
             parts = [body[a:b].strip() for a, b in pairwise(bounds)]
-            return [line for part in parts for line in _at_operators(part, indent, limit)]
-    return [indent + body]
+            return [line for part in parts for line in _at_operators(part, indent, step, limit)]
+    return _in_its_bracket(body, indent, step, limit)
+
+
+def _in_its_bracket(code: str, indent: str, step: str, limit: int) -> list[str]:
+    """One operand that is too long: broken in its longest bracket, whatever goes on behind it."""
+    groups, _, _ = _outline(code)
+    fitting = [g for g in groups if len(indent) + g.start + 1 <= limit and g.end - g.start > 2 * len(step)]
+    group = max(fitting, key=lambda found: found.end - found.start, default=None)
+    if group is None or len(indent) + len(code) <= limit:
+        return [indent + code]
+    body = code[group.start + 1 : group.end]
+    return [indent + code[: group.start + 1], *_body(body, indent + step, step, limit), indent + code[group.end :]]
 
 
 def _outline(code: str) -> tuple[list[Group], dict[int, str], list[int]]:

@@ -107,9 +107,13 @@ class ExpressionReader(ABC):
             value = self.environment.get(one.value)
             if isinstance(value, Form) and value.is_scalar and value.offset != dims.symbol(one.value):
                 mark = f"meaning_{len(meanings)}_"
-                swaps[one], meanings[mark] = cst.Name(mark), dims.grouped(forms.show(value.offset))
+                swaps[one], meanings[mark] = cst.Name(mark), dims.grouped(forms.show(self.indexed(value.offset)))
         text = self.text(replaced(node, swaps) if swaps else node)
         return re.sub(r"\bmeaning_\d+_", lambda found: meanings.get(found[0], found[0]), text)
+
+    def indexed(self, number: Dim) -> Dim:
+        """A number without counts of iterations, where the index of a loop says the same."""
+        return number
 
     def _binary(self, node: cst.BinaryOperation) -> Value:
         left, right = self.evaluate(node.left), self.evaluate(node.right)

@@ -15,6 +15,7 @@ from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
 from tritonport.analysis.access.expressions import Environment, ExpressionReader
 from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.indexed import by_index
 from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
@@ -48,6 +49,7 @@ class Reader(ExpressionReader):
         self.target = ""
         self.made = {parameter.name for parameter in kernel.parameters}
         self.origins: dict[str, str] = {}
+        self.parts: dict[tuple[str, int], str] = {}
         self.joins: dict[str, list[int]] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
@@ -60,6 +62,9 @@ class Reader(ExpressionReader):
         """The accesses in source order."""
         self._block(self.kernel.node.body)
         return self.found
+
+    def indexed(self, number: Dim) -> Dim:
+        return by_index(number, self.loops)
 
     def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
         return followed(self, node, callee)
@@ -101,14 +106,16 @@ class Reader(ExpressionReader):
         elif isinstance(target, (cst.Tuple, cst.List)):
             items = value.items if isinstance(value, Several) and len(value.items) == len(target.elements) else None
             for place, element in enumerate(target.elements):
-                one = items[place] if items is not None else self._part(element.value, value)
+                one = items[place] if items is not None else self._part(element.value, value, place)
                 self._assign(element.value, one)
 
-    def _part(self, target: cst.BaseExpression, value: Value) -> Value:
-        """One of several results of a call: a number of its own where the call was of numbers."""
+    def _part(self, target: cst.BaseExpression, value: Value, place: int) -> Value:
+        """One of several results of a call: a number of its own where the call was of numbers. A schedule that is
+        asked again with the same numbers says the same place again."""
         if isinstance(value, Form) and value.is_scalar:
-            name = self._own_name(self.text(target))
-            self.origins[name] = forms.show(value.offset)
+            call = forms.show(value.offset)
+            name = self.parts.get((call, place)) or self._own_name(self.text(target))
+            self.parts[call, place], self.origins[name] = name, call
             return forms.scalar(name)
         return (
             value if isinstance(value, Opaque) else Opaque(f"`{self.text(target)}` is one of several results", target)

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from tritonport.analysis import dims
-from tritonport.analysis.access import Access, Loop
+from tritonport.analysis.access import Access
 from tritonport.analysis.access.forms import ZERO, plus, show, times
+from tritonport.analysis.access.indexed import by_index, goes_down, polynomial, quotient, term
 from tritonport.analysis.access.loops import iteration_of
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
@@ -54,7 +55,7 @@ class HostNames:
     def split(self, dim: Dim) -> tuple[Dim, Dim]:
         """The terms that a launch knows, and the others."""
         known = {key: value for key, value in dim.terms if all(self.is_atom(atom) for atom in key)}
-        return _dim(known), _dim({key: value for key, value in dim.terms if key not in known})
+        return polynomial(known), polynomial({key: value for key, value in dim.terms if key not in known})
 
     def factors(self, monomial: Monomial) -> tuple[Monomial, Monomial]:
         """The atoms of a product that a launch knows, and the others."""
@@ -204,7 +205,7 @@ class KernelNames:
         return None
 
     def _term(self, monomial: Monomial, factor: int) -> str:
-        own = self._named(_dim({monomial: factor}))
+        own = self._named(polynomial({monomial: factor}))
         if own is not None:
             return own
         parts = [self._atom(atom) for atom in monomial]
@@ -229,84 +230,6 @@ class KernelNames:
     def _stands_for_itself(self, name: str) -> bool:
         number = self.numbers.get(name)
         return number is None or number == dims.symbol(name)
-
-
-def by_index(dim: Dim, loops: Sequence[Loop], down: bool = False) -> Dim:
-    """Counts of iterations written with the index: `iteration of k * BLOCK_K` is `k` in `range(0, K, BLOCK_K)`.
-
-    Of a loop that goes down it is the other way round, so that what is added up is positive, unless `down` is said: a
-    tile that moves on while the index falls, and one that falls with it.
-    """
-    for loop in loops:
-        counted = iteration_of(loop.target)
-        if goes_down(loop) and not down:
-            assert loop.first is not None and loop.stride is not None
-            index = plus(loop.first, times(loop.stride, dims.symbol(counted)))
-            dim = _exchanged(dim, loop.target, index)
-            continue
-        if counted not in dim.atoms() or loop.first is None:
-            continue
-        found = ZERO
-        for key, value in dim.terms:
-            part = term(key, value)
-            if counted in key:
-                others = list(key)
-                others.remove(counted)
-                factor = quotient(term(tuple(others), value), loop.stride) if loop.stride is not None else None
-                if factor is not None:
-                    part = times(factor, plus(dims.symbol(loop.target), loop.first, -1))
-            found = plus(found, part)
-        dim = found
-    return dim
-
-
-def goes_down(loop: Loop) -> bool:
-    """Whether every iteration makes the index of a loop smaller."""
-    stride = loop.stride
-    return loop.first is not None and stride is not None and bool(stride.terms) and all(n < 0 for _, n in stride.terms)
-
-
-def _exchanged(dim: Dim, atom: str, meaning: Dim) -> Dim:
-    """A polynomial with another one in the place of an atom."""
-    found = ZERO
-    for key, value in dim.terms:
-        part = term(tuple(one for one in key if one != atom), value)
-        for _ in range(key.count(atom)):
-            part = times(part, meaning)
-        found = plus(found, part)
-    return found
-
-
-def _quotient(dim: Dim, divisor: Dim | None) -> Dim | None:
-    """The exact quotient by one product; None where it does not divide every term."""
-    if divisor is None or len(divisor.terms) != 1:
-        return None
-    atoms, number = divisor.terms[0]
-    found: dict[Monomial, int] = {}
-    for key, value in dim.terms:
-        left = list(key)
-        for atom in atoms:
-            if atom not in left:
-                return None
-            left.remove(atom)
-        if value % number:
-            return None
-        found[tuple(left)] = value // number
-    return _dim(found)
-
-
-def quotient(dim: Dim, divisor: Dim) -> Dim | None:
-    """dim / divisor, exact, for a divisor of one term; None where a term is no multiple of it."""
-    return _quotient(dim, divisor)
-
-
-def _dim(terms: Mapping[Monomial, int]) -> Dim:
-    return Dim(tuple(sorted((key, value) for key, value in terms.items() if value)), "")
-
-
-def term(monomial: Monomial, factor: int) -> Dim:
-    """A polynomial of one product."""
-    return _dim({monomial: factor})
 
 
 __all__ = [
