@@ -16,8 +16,20 @@ SOURCE = Path(sum_kernels.__file__).read_text()
 TARGETS = ("sm_80", "sm_90")
 ATTRIBUTES = {(index,): [["tt.divisibility", 16]] for index in range(4)}
 ADDITION = re.compile(r"\badd(?:\.rn)?(?:\.ftz)?\.f(?:32|16)(?:x2)?\b")
-INSIDE = ("loaded", "in_front", "vector", "number", "onto", "in_a_row")
-BEHIND = ("twice", "limited", "given")
+INSIDE = (
+    "loaded",
+    "in_front",
+    "vector",
+    "number",
+    "onto",
+    "in_a_row",
+    "held",
+    "two_held",
+    "from_zeros",
+    "in_a_branch",
+    "by_turns",
+)
+BEHIND = ("twice", "limited", "given", "in_no_branch", "in_one_run", "onto_a_used_one")
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "i8": torch.int8, "i32": torch.int32}
 
 
@@ -83,7 +95,7 @@ def test_8_bit_floats_are_added_behind_hopper_s_instruction(port: tuple[str, Mod
 @pytest.mark.parametrize(("operands", "bias"), [("fp16", "fp32"), ("fp16", "fp16"), ("i8", "i32")])
 @pytest.mark.parametrize("name", [*INSIDE, *BEHIND])
 def test_results_are_those_of_the_original(port: tuple[str, ModuleType], name: str, operands: str, bias: str) -> None:
-    if operands == "i8" and name not in ("loaded", "in_front", "onto", "twice"):
+    if operands == "i8" and name in ("vector", "number", "in_a_row", "limited", "given", "from_zeros", "by_turns"):
         pytest.skip("the kernel is one for floats")
     target, module = port
     g = torch.Generator().manual_seed(0)
@@ -96,4 +108,4 @@ def test_results_are_those_of_the_original(port: tuple[str, ModuleType], name: s
                 x.to(TYPES[operands]), y.to(TYPES[operands]), b.to(TYPES[bias]), z, 3 if operands == "i8" else 3.0
             )
         results.append(z)
-    assert torch.equal(*results) and results[0].count_nonzero() > 3000
+    assert torch.equal(*results) and results[0].count_nonzero() > 1500

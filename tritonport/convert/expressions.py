@@ -17,6 +17,7 @@ from tritonport.analysis.terms import Permute, Term, normal
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.convert.function_facts import FunctionFacts
 from tritonport.convert.layout_text import keeps_form
+from tritonport.convert.moved_dots import MovedDots
 from tritonport.convert.output import OutputFile
 from tritonport.convert.syntax import join_arguments, pad, receiver, transposed
 from tritonport.convert.wants import Want, operand_want, result_of, same_want, tensor_layouts
@@ -36,12 +37,14 @@ class ExpressionWriter(FunctionFacts, ABC):
     Attributes:
         module: the file that the function goes into.
         recipes: the operations that are written differently in Gluon, by their short names.
+        moved: the dots that are written where something is added to them.
     """
 
     def __init__(self, module: OutputFile, frames: list[Frame], recipes: Mapping[str, Recipe]) -> None:
         super().__init__(frames)
         self.module = module
         self.recipes = recipes
+        self.moved = MovedDots()
 
     def focus(self, values: Sequence[Value | None], want: Want | None) -> Want:
         """The layouts an operation works in."""
@@ -74,11 +77,11 @@ class ExpressionWriter(FunctionFacts, ABC):
     def added_dot(
         self,
         values: Sequence[Value | None],
-        accumulator: cst.BaseExpression,
-        call: cst.BaseExpression,
+        left: cst.BaseExpression,
+        right: cst.BaseExpression,
         focus: Want | None,
     ) -> cst.BaseExpression | None:
-        """`acc + tl.dot(a, b)` as one dot; None where the addition is something else."""
+        """`acc + tl.dot(a, b)`, whichever side the dot is, as one dot; None where the addition is something else."""
 
     @abstractmethod
     def helper_call(self, node: cst.Call, want: Want | None) -> cst.BaseExpression:
@@ -115,10 +118,9 @@ class ExpressionWriter(FunctionFacts, ABC):
     def _operator(self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, cst.Add):
-                for acc, call in ((node.left, node.right), (node.right, node.left)):
-                    combined = self.added_dot(values, acc, call, focus)
-                    if combined is not None:
-                        return combined
+                combined = self.added_dot(values, node.left, node.right, focus)
+                if combined is not None:
+                    return combined
             return node.with_changes(
                 left=self.operand(node.left, values, focus), right=self.operand(node.right, values, focus)
             )
@@ -163,6 +165,8 @@ class ExpressionWriter(FunctionFacts, ABC):
     # -- names
 
     def _name(self, node: cst.Name, want: Want | None) -> cst.BaseExpression:
+        if node in self.moved.calls:
+            return self.emit(self.moved.calls[node], want)
         definitions = [frame.reads.get(node) for frame in self.frames]
         if any(definition is not None for definition in definitions):
             return self.reference(node, definitions, want)

@@ -21,10 +21,11 @@ from tritonport.convert.helper_calls import helper_call
 from tritonport.convert.helper_versions import HelperVersion
 from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.layout_lines import with_helper_layouts, with_kernel_layouts
+from tritonport.convert.moved_dots import moved_dots
 from tritonport.convert.output import OutputFile
 from tritonport.convert.parameters import has_default, with_commas
 from tritonport.convert.recipes import RECIPES
-from tritonport.convert.recipes.dot import added_dot
+from tritonport.convert.recipes.dot import added_dot, sides_of_sum
 from tritonport.convert.statements import StatementWriter
 from tritonport.convert.wants import Want
 from tritonport.source.kernel import Kernel
@@ -47,6 +48,7 @@ class FunctionWriter(StatementWriter):
             Inconsistent: not for all of its calls at once.
         """
         body = self.kernel.node.body
+        self.moved = moved_dots(body, self.frames)
         for _ in range(MAX_PASSES):
             self.changed = False
             known = len(self.layouts)
@@ -113,11 +115,13 @@ class FunctionWriter(StatementWriter):
     def added_dot(
         self,
         values: Sequence[Value | None],
-        accumulator: cst.BaseExpression,
-        call: cst.BaseExpression,
+        left: cst.BaseExpression,
+        right: cst.BaseExpression,
         focus: Want | None,
     ) -> cst.BaseExpression | None:
-        return added_dot(self, values, accumulator, call, focus)
+        sides = sides_of_sum(self, left, right)
+        written = (added_dot(self, values, acc, call, focus) for acc, call in sides)
+        return next((found for found in written if found is not None), None)
 
     def _give_names(self) -> None:
         self.layouts.give_names()

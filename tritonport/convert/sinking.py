@@ -15,7 +15,7 @@ from tritonport.analysis.frame import Frame
 from tritonport.convert.staging import computes, has_dot, loaded_tile, read_by_dots
 from tritonport.source.walk import assigned_names, walk
 
-_WRITES = ("store", "atomic", "barrier", "asm")
+WRITES = ("store", "atomic", "barrier", "asm")
 
 
 def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[cst.BaseStatement]:
@@ -31,12 +31,12 @@ def sink_loads(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list[
         name = target.value
         start = ordered.index(line)
         place = start
-        needed = _names_read(line)
+        needed = names_read(line)
         for position in range(start + 1, len(ordered)):
             other = ordered[position]
-            if name in _names_read(other) or name in set(assigned_names(other)):
+            if name in names_read(other) or name in set(assigned_names(other)):
                 break
-            if _writes(other, frames) or needed & _names_bound(other):
+            if _writes(other, frames) or needed & names_bound(other):
                 break
             place = position
         if any(computes(passed, frames) for passed in ordered[start + 1 : place + 1]):
@@ -56,11 +56,11 @@ def raise_masks(lines: Sequence[cst.BaseStatement], frames: list[Frame]) -> list
         start = ordered.index(line)
         if mask is None:
             continue
-        needed, bound = _names_read(line), _names_bound(line)
+        needed, bound = names_read(line), names_bound(line)
         place = start
         for position in range(start - 1, -1, -1):
             other = ordered[position]
-            if _writes(other, frames) or needed & _names_bound(other) or bound & _names_read(other):
+            if _writes(other, frames) or needed & names_bound(other) or bound & names_read(other):
                 break
             if loaded_tile(other, frames) is not None and any(mask.deep_equals(node) for node in walk(other)):
                 place = position
@@ -93,14 +93,14 @@ def _writes(line: cst.BaseStatement, frames: list[Frame]) -> bool:
         if any(node in frame.calls for frame in frames):
             return True
         operations = [frame.operations[node] for frame in frames if node in frame.operations]
-        if any(part in operation for operation in operations for part in _WRITES):
+        if any(part in operation for operation in operations for part in WRITES):
             return True
     return False
 
 
-def _names_read(line: cst.CSTNode) -> set[str]:
+def names_read(line: cst.CSTNode) -> set[str]:
     return {node.value for node in walk(line) if isinstance(node, cst.Name)}
 
 
-def _names_bound(line: cst.BaseStatement) -> set[str]:
+def names_bound(line: cst.BaseStatement) -> set[str]:
     return set(assigned_names(line))

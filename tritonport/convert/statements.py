@@ -29,6 +29,7 @@ class StatementWriter(AssignmentWriter):
         super().__init__(module, kernel, frames, recipes)
         self.notes: list[Diagnostic] = []
         self._searched: set[cst.CSTNode] = set()
+        self._added_branches: dict[cst.If, cst.IndentedBlock] = {}
 
     def block(self, body: cst.BaseSuite) -> cst.BaseSuite:
         if isinstance(body, cst.SimpleStatementSuite):
@@ -39,9 +40,12 @@ class StatementWriter(AssignmentWriter):
         assert isinstance(body, cst.IndentedBlock)
         written: list[cst.BaseStatement] = []
         lines = raise_masks(sink_loads(body.body, self.frames), self.frames) if self.depth else body.body
+        lines = self.moved.in_order(lines)
         self.staged |= tiles_to_stage(lines, self.frames)
         if not self.final:
             self._find_finished(lines)
+        lines = [*self.moved.heads.get(body, ()), *(line for line in lines if line not in self.moved.lines)]
+        if not self.final:
             for line in reversed(lines):
                 self._statement(line)
             return body
@@ -133,7 +137,16 @@ class StatementWriter(AssignmentWriter):
             orelse = self._if(orelse)
         elif orelse is not None:
             orelse = orelse.with_changes(body=self._branch(orelse.body))
+        elif line in self.moved.heads:
+            orelse = cst.Else(self._branch(self._head_of(line)))
         return line.with_changes(test=self.emit(line.test), body=self._branch(line.body), orelse=orelse)
+
+    def _head_of(self, line: cst.If) -> cst.IndentedBlock:
+        """The branch of an `if` without `else` that has the dots in it which the other branch adds to."""
+        if line not in self._added_branches:
+            block = self._added_branches[line] = cst.IndentedBlock([])
+            self.moved.heads[block] = self.moved.heads[line]
+        return self._added_branches[line]
 
     def _branch(self, body: cst.BaseSuite) -> cst.BaseSuite:
         self.branches.append(body)

@@ -73,8 +73,10 @@ def added_dot(
 
     `dot_plus(a, b, acc, layout)` where `acc` is not known to be a tile of the type and shape of the result: its type
     decides when the kernel is compiled, as in Triton's pattern (`CombineDotAddFPattern`).
-    None where the addition is something else: an accumulator already given, no dot.
+    `call` may be a variable that holds a dot for this addition alone. None where the addition is something else: an
+    accumulator already given, no dot.
     """
+    call = writer.moved.calls.get(call, call)
     if focus is None or not isinstance(call, cst.Call) or not _may_add(writer, addition, call):
         return None
     values = writer.values(call)
@@ -88,6 +90,17 @@ def added_dot(
     return writer.coerce(written, result_of(values, dot_focus), result_of(addition, focus))
 
 
+def sides_of_sum(
+    writer: ExpressionWriter, left: cst.BaseExpression, right: cst.BaseExpression
+) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What may be added to, and the dot that may add to it, in the order in which Triton's compiler looks: a right
+    side that is a dot decides, whether it can add or not."""
+    values = [value for value in writer.values(right) if value is not None]
+    if values and all(value.op == "dot" for value in values):
+        return ((left, right),)
+    return ((left, right), (right, left))
+
+
 def _may_add(writer: ExpressionWriter, addition: Sequence[Value | None], call: cst.Call) -> bool:
     """Whether a call is a dot that Triton's compiler may add something to inside the instruction: it starts from
     nothing, and its result has all dimensions of the sum."""
@@ -95,13 +108,23 @@ def _may_add(writer: ExpressionWriter, addition: Sequence[Value | None], call: c
         return False
     bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
     return (
-        bound.get("acc") is None
-        and not _limit(writer, bound)
+        not _limit(writer, bound)
+        and (bound.get("acc") is None or _is_zero(writer.values(bound["acc"])))
         and all(
             found is None or (result is not None and found.rank == result.rank)
             for found, result in zip(writer.values(call), addition, strict=True)
         )
     )
+
+
+def _is_zero(values: Sequence[Value | None]) -> bool:
+    """Whether a tile is known to be one of zeros."""
+    return all(value is None or _zeros(value) for value in values)
+
+
+def _zeros(value: Value) -> bool:
+    filled = [operand.value.known for operand in value.operands]
+    return value.op == "zeros_like" or (value.op == "full" and all(found == 0 for found in filled))
 
 
 def _is_alike(writer: ExpressionWriter, dots: Sequence[Value | None], accumulator: cst.BaseExpression) -> bool:
@@ -143,6 +166,7 @@ def _adds(
     call: cst.BaseExpression,
 ) -> bool:
     """Whether Triton's compiler is known to make the addition part of the dot, and the sum stays in its layout."""
+    call = writer.moved.calls.get(call, call)
     if not isinstance(call, cst.Call) or not _may_add(writer, addition, call):
         return False
     values = writer.values(call)
@@ -168,9 +192,10 @@ def accumulated(writer: ExpressionWriter, binding: cst.Assign | cst.AugAssign) -
     value = binding.value
     if isinstance(binding, cst.AugAssign):
         adds = isinstance(binding.operator, cst.AddAssign)
-        return binding.target if adds and _adds(writer, writer.values(binding), binding.target, value) else None
+        sides = sides_of_sum(writer, binding.target, value) if adds else ()
+        return next((acc for acc, call in sides if _adds(writer, writer.values(binding), acc, call)), None)
     if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
-        sides = ((value.left, value.right), (value.right, value.left))
+        sides = sides_of_sum(writer, value.left, value.right)
         return next((acc for acc, call in sides if _adds(writer, writer.values(value), acc, call)), None)
     found = {"dot", "dot_scaled"} & writer.operations(value) if isinstance(value, cst.Call) else set()
     if not isinstance(value, cst.Call) or not found:
