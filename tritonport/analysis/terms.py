@@ -29,6 +29,8 @@ class Root:
     (`ScanLoweringHelper::isSupported`).
     `single`: it must not be one either, because an element that several warps hold would be read by each of them.
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
+    `within`: of a vector that is read or written for a tile, the slice of the tile's layout that it has unless there
+    is an element for each thread.
     `pinned`: it is not chosen but given.
     `rowwise`: the result of a dot whose rows are reduced.
     """
@@ -45,6 +47,7 @@ class Root:
     whole: bool = False
     single: bool = False
     wide: Root | None = None
+    within: Slice | None = None
     pinned: Pinned | None = None
 
 

@@ -95,6 +95,9 @@ class _KernelClaims:
     def _name_layout(self, part: Term) -> None:
         if isinstance(part, Root) and part.wide is not None:
             self._name_layout(part.wide)
+        if isinstance(part, Root) and part.within is not None:
+            for other in named_parts(part.within):
+                self._name_layout(other)
         if part not in self.names:
             self.names[part] = self._define(part)
 

@@ -35,6 +35,8 @@ class KernelLayouts:
         for part in named_parts(term):
             if isinstance(part, Root) and part.wide is not None:
                 self.text((part.wide,))
+            if isinstance(part, Root) and part.within is not None:
+                self.text((part.within,))
             if part not in self.named:
                 self.named[part] = f"layout{len(self.named)}"
         return term_text(term, self.named, self.gl)
@@ -47,15 +49,18 @@ class KernelLayouts:
         labels = _labels(self.frame)
         for term, written in _written_to(self.frame).items():
             labels.setdefault(term, written)
-        roots = sorted(
-            (term for term in self.named if isinstance(term, Root)),
-            key=lambda root: (root.wide is not None, root.accesses[0].position if root.accesses else 1 << 30),
-        )
+        roots = sorted((term for term in self.named if isinstance(term, Root)), key=_place)
         made = [term for term in self.named if not isinstance(term, Root)]
         constants = frozenset(parameter.name for parameter in self.kernel.parameters if parameter.constexpr)
         self.named = name_layouts(roots, self.names, labels, constants)
         for layout in made:
             self.named[layout] = name_made(layout, self.named, self.names, labels)
+
+
+def _place(root: Root) -> tuple[bool, int]:
+    """Where a kernel defines a layout: below those that it is one of, in the order of the accesses."""
+    refers = root.wide is not None or root.within is not None
+    return refers, root.accesses[0].position if root.accesses else 1 << 30
 
 
 class HelperLayouts:

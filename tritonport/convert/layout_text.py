@@ -186,7 +186,14 @@ def definitions(
 
     if " if " in order:
         order = named(order, "order")
-    text = f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
+
+    def chosen(bits: str) -> str:
+        if root.within is None:
+            return f"coalesced([{shape}], {bits}, {order}, {gl}.num_warps())"
+        used.add("vector_layout")
+        return f"vector_layout({shape}, {bits}, {gl}.num_warps(), {term_text(root.within, known, gl)})"
+
+    text = chosen(bits)
     if condition or (len(name) + len(text) > width and not bits.isdigit()):
-        text = f"coalesced([{shape}], {named(bits, 'bits')}, {order}, {gl}.num_warps())"
+        text = chosen(named(bits, "bits"))
     return [*lines, (name, text)]

@@ -25,6 +25,7 @@ from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, nor
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.unification import rearranged, unify
+from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +178,11 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
                 edges.append(Edge(operand.value, value, operand, len(edges)))
     ordered = sorted(edges, key=lambda edge: edge.cost)
     stored = {edge: None for edge in ordered if _stores_statistic(edge)}
+    vectors = {edge: None for edge in ordered if edge not in stored and _moves_vector(edge)}
     for edge in ordered:
-        if edge not in stored:
+        if edge not in stored and edge not in vectors:
             _satisfy(edge)
+    _satisfy_vectors(list(vectors))
     for edge in stored:
         if not isinstance(normal(edge.producer.term), Slice) or _meets_conversion(edge.producer):
             _satisfy(edge)
@@ -191,6 +194,25 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
         if isinstance(root, Root):
             root.accesses.sort(key=lambda access: access.position)
     return values
+
+
+def _moves_vector(edge: Edge) -> bool:
+    return is_vector_load(edge.producer) or is_vector_store(edge.consumer, edge.operand)
+
+
+def _satisfy_vectors(edges: list[Edge]) -> None:
+    """What reads or writes memory as vectors, the rest being decided: apart from tiles that it belongs to."""
+    wants: dict[Value, list[Term]] = {}
+    for edge in edges:
+        assert edge.consumer.focus is not None
+        if is_vector_load(edge.producer):
+            wants.setdefault(edge.producer, []).append(wanted(edge.operand, edge.consumer.focus))
+        else:
+            wants.setdefault(edge.consumer, []).append(edge.producer.term)
+    apart = {value for value, terms in wants.items() if keep_apart(value, terms)}
+    for edge in edges:
+        if edge.producer not in apart and edge.consumer not in apart:
+            _satisfy(edge)
 
 
 def _stores_statistic(edge: Edge) -> bool:
@@ -210,7 +232,7 @@ def _meets_conversion(value: Value) -> bool:
         value = work.pop()
         for operand in value.operands:
             other = operand.value
-            if not other.is_tensor or other.focus is None or value.focus is None or other.rank != 1:
+            if not other.is_tensor or other.focus is None or value.focus is None or other.rank != 1 or is_apart(other):
                 continue
             if not equivalent(wanted(operand, value.focus), other.term):
                 return True
@@ -245,6 +267,8 @@ def recompute(edges: list[Edge]) -> None:
     for edge in edges:
         producer, focus = edge.producer, edge.consumer.focus
         if producer.focus is None or focus is None or equivalent(wanted(edge.operand, focus), producer.term):
+            continue
+        if is_apart(producer) or is_apart(edge.consumer):
             continue
         want = wanted(edge.operand, focus)
         # Memory that is read in the layout of a reshape would be read in pieces.

@@ -35,6 +35,8 @@ def unify(left: Term, right: Term) -> bool:
     left, right = normal(left), normal(right)
     if left == right:
         return True
+    if not _both_within(left, right):
+        return False
     core, seen = _peeled(left, right)
     if isinstance(core, Slice) and isinstance(seen, Slice):
         return core.axis == seen.axis and unify(core.parent, seen.parent)
@@ -53,6 +55,14 @@ def unify(left: Term, right: Term) -> bool:
             _bind(root, term)
             return True
     return False
+
+
+def _both_within(left: Term, right: Term) -> bool:
+    """Vectors that have a layout of their own beside a tile's share it only where they belong to one tile."""
+    first, second = (term.within if isinstance(term, Root) else None for term in (left, right))
+    if first is None or second is None:
+        return first is second
+    return normal(first) == normal(second)
 
 
 def _burden(root: Root) -> tuple[bool, bool, bool]:

@@ -1,0 +1,62 @@
+"""Rows and columns of tiles that a loop reads and writes as vectors: as wide as Triton's compiler has them."""
+
+import pytest
+import torch
+
+from tests.convert.kernels import VERSION, convert, module_of
+from tritonport.verify.compile import Resources, compile_kernel
+from tritonport.verify.emulate import emulated
+
+TEXT = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def recurrent(k_ptr, v_ptr, out_ptr, steps, K: tl.constexpr, V: tl.constexpr):
+    offs_k = tl.arange(0, K)
+    offs_v = tl.arange(0, V)
+    state = tl.zeros((V, K), dtype=tl.float32)
+    for step in range(steps):
+        k = tl.load(k_ptr + step * K + offs_k).to(tl.float32)
+        v = tl.load(v_ptr + step * V + offs_v).to(tl.float32)
+        v -= tl.sum(state * k[None, :], axis=1)
+        state += v[:, None] * k[None, :]
+        tl.store(out_ptr + step * V + offs_v, tl.sum(state * k[None, :], axis=1).to(tl.bfloat16))
+"""
+ATTRIBUTES = {(index,): [["tt.divisibility", 16]] for index in range(3)}
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    folder = tmp_path_factory.mktemp("vectors")
+    texts = {"vectors": TEXT, "vectors_port": convert(TEXT, VERSION).text}
+    return [module_of(text, folder, name).recurrent for name, text in texts.items()]
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4])
+def test_vectors_are_read_and_written_as_wide_as_by_triton(sides: list[object], num_warps: int) -> None:
+    original, port = (_compiled(side, num_warps) for side in sides)
+    assert port.load_widths == original.load_widths
+    assert port.store_widths == original.store_widths
+    assert port.conversions_in_loops <= original.conversions_in_loops
+    assert (port.conversions == 0) == (num_warps == 4)
+
+
+def _compiled(side: object, num_warps: int) -> Resources:
+    signature = dict(k_ptr="*bf16", v_ptr="*bf16", out_ptr="*bf16", steps="i32")
+    spec = dict(fn=side, signature=signature, attrs=ATTRIBUTES, constexprs=dict(K=64, V=64), num_warps=num_warps)
+    return compile_kernel(spec, "sm_90")
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_results_are_those_of_the_original(sides: list[object], num_warps: int) -> None:
+    g = torch.Generator().manual_seed(0)
+    k, v = (torch.randint(-2, 3, (3, 64), generator=g).to(torch.bfloat16) / 8 for _ in range(2))
+    results = []
+    for side in sides:
+        out = torch.zeros(3, 64, dtype=torch.bfloat16)
+        with emulated():
+            side[(1,)](k, v, out, 3, K=64, V=64, num_warps=num_warps)  # type: ignore[index]
+        results.append(out)
+    assert torch.equal(*results) and results[0].count_nonzero() > 100

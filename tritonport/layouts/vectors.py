@@ -1,0 +1,69 @@
+"""Rows and columns of tiles that are read or written as vectors.
+
+In a slice of the tile's layout each element of a vector is in many threads, and a thread's elements may lie apart in
+memory. That costs nothing worth mentioning for a vector with fewer elements than there are threads; any other one
+Triton's compiler moves once, in a layout of its own, and converts it (`isExpensiveLoadOrStore` of its Utility.cpp). How
+many elements and threads there are is decided at compile time, and so is the layout (`vector_layout`).
+
+So does the port in loops, where each iteration would pay, and with tiles that are read from memory, of which a few
+warps have many rows and columns. Outside of loops, and for the result of a dot, of which a thread has few rows, the
+slice reads better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tritonport.analysis.terms import Root, Slice, Term, equivalent, normal, resolve, root_of
+from tritonport.analysis.values import Operand, Value
+from tritonport.layouts.unification import rearranged
+
+
+def is_vector_load(value: Value) -> bool:
+    return value.op == "load" and _is_alone(value)
+
+
+def is_vector_store(value: Value, operand: Operand) -> bool:
+    """Whether an operand is the vector that is stored."""
+    return value.op == "store" and _is_alone(value) and len(value.operands) > 1 and operand is value.operands[1]
+
+
+def _is_alone(value: Value) -> bool:
+    return (
+        value.focus is not None
+        and value.depth > 0
+        and value.rank == 1
+        and not value.once
+        and value.access is not None
+        and value.access[0] is not None
+    )
+
+
+def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
+    """Give a load or store a layout of its own beside the slices that others want of it; False where it has none.
+
+    They have to be one slice: where two tiles want a vector, it is read for each of them.
+    """
+    terms = [normal(term) for term in sliced]
+    root = resolve(value.focus) if value.focus is not None else None
+    if not isinstance(root, Root) or root.pinned is not None or root.within is not None or root.whole or not terms:
+        return False
+    first = terms[0]
+    if not all(isinstance(term, Slice) and equivalent(term, first) for term in terms) or rearranged(first):
+        return False
+    if root_of(first).dot is not None:
+        return False
+    if any(size is None or size.is_one for size in root.shape):
+        return False
+    assert isinstance(first, Slice)
+    root.within = first
+    return True
+
+
+def is_apart(value: Value) -> bool:
+    """Whether a load or store was given a layout of its own."""
+    root = resolve(value.focus) if value.focus is not None else None
+    return isinstance(root, Root) and root.within is not None
+
+
+__all__ = ["is_apart", "is_vector_load", "is_vector_store", "keep_apart"]
