@@ -21,6 +21,15 @@ from tritonport.verify.poison import is_poison
 RATIO = 2.0
 """How much larger than the original's error the port's may be."""
 
+OF_CASE = "float64"
+EXACT_RUN = "an exact run of the original"
+MEAN_OF_RUNS = "the mean of the original's runs"
+"""What a reference may be: the case's, or what takes its place."""
+
+_FAR = 2.0**-6
+"""How far the original may be from an exact run of it, as a share of the size: a few roundings to bfloat16. Further
+off, rounding is not what makes the difference: the kernel computes something else in float64."""
+
 _DEFAULT_TOLERANCE: Mapping[str, tuple[float, float]] = {
     "torch.float64": (1e-7, 1e-7),
     "torch.float32": (1.3e-6, 1e-5),
@@ -51,6 +60,7 @@ class Difference:
         count, total: elements that differ, and all.
         ulp: the largest distance in units in the last place; None where it has no meaning.
         atol, rtol: each alone, the tolerance that would pass; None where none would.
+        source: what the errors are against; empty where there is no reference.
         port, original: the errors against the reference; None where there is none.
         allowed: the error that the port may have; None where there is no reference.
     """
@@ -62,6 +72,7 @@ class Difference:
     ulp: int | None = None
     atol: float | None = None
     rtol: float | None = None
+    source: str = ""
     port: Error | None = None
     original: Error | None = None
     allowed: Error | None = None
@@ -176,7 +187,12 @@ def _ratio_bound(original: Any, reference: Any, error: Error) -> Error:
 
 
 def compare(
-    name: str, original: Any, port: Any, reference: Any = None, repeats: Sequence[Any] = ()
+    name: str,
+    original: Any,
+    port: Any,
+    reference: Any = None,
+    repeats: Sequence[Any] = (),
+    source: str = OF_CASE,
 ) -> Difference | None:
     """The difference of one result; None where the port's is equal.
 
@@ -185,6 +201,7 @@ def compare(
         original, port: tensors or numbers.
         reference: what it should be, in any floating or integer type; None where that is unknown.
         repeats: what further runs of the original gave, of the shape and type of `original`.
+        source: where the reference comes from.
     """
     if not isinstance(original, torch.Tensor) and not isinstance(port, torch.Tensor) and original == port:
         return None
@@ -219,7 +236,7 @@ def compare(
     )
     if reference is None:
         return difference
-    return _judge(difference, [original, *map(_as_tensor, repeats)], port, _as_tensor(reference))
+    return _judge(difference, [original, *map(_as_tensor, repeats)], port, _as_tensor(reference), source)
 
 
 def mean_of_runs(runs: Sequence[Any]) -> Any:
@@ -250,7 +267,7 @@ def _special_difference(name: str, original: Any, port: Any) -> str | None:
     return None
 
 
-def _judge(difference: Difference, originals: Sequence[Any], port: Any, reference: Any) -> Difference:
+def _judge(difference: Difference, originals: Sequence[Any], port: Any, reference: Any, source: str) -> Difference:
     first = originals[0]
     if reference.shape != first.shape:
         return difference
@@ -262,7 +279,8 @@ def _judge(difference: Difference, originals: Sequence[Any], port: Any, referenc
     runs = f" (the worst of {len(errors)} runs)" if len(errors) > 1 else ""
     return replace(
         difference,
-        text=f"{difference.text}; against float64: port {by_port}, original {by_original}{runs}, allowed {allowed}",
+        text=f"{difference.text}; against {source}: port {by_port}, original {by_original}{runs}, allowed {allowed}",
+        source=source,
         port=by_port,
         original=by_original,
         allowed=allowed,
@@ -275,6 +293,19 @@ def _against(reference: Any, value: Any, original: Any) -> Error:
     for one in (original, value):
         finite &= ~(_nan(one) | _infinite(one))
     return _error(_exact_difference(value, reference)[finite])
+
+
+def check_exact_run(name: str, original: Any, exact: Any) -> str | None:
+    """Why an exact run is no reference for a result of the original; None where it is one."""
+    original = _as_tensor(original)
+    if original.shape != exact.shape:
+        return f"{name} has the shape {list(original.shape)}, that of the exact run {list(exact.shape)}"
+    exact = exact.to(original.device)
+    error = _against(exact, original, original)
+    size = _error(exact[exact.isfinite()])
+    if error.rms <= _FAR * size.rms:
+        return None
+    return f"{name} is {error} away from it, which no rounding explains (it is rms {size.rms:.3g} large)"
 
 
 def check_reference(name: str, value: Any, reference: Any, tol: Tolerance) -> str | None:

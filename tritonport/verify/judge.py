@@ -1,7 +1,7 @@
 """The verdict on one set of inputs: what the port computed, beside the original and the reference."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,19 @@ import torch
 
 from tritonport.verify import codes, hints
 from tritonport.verify.case import Tolerance
-from tritonport.verify.compare import Difference, Error, bitwise_equal, check_reference, compare, mean_of_runs
+from tritonport.verify.compare import (
+    EXACT_RUN,
+    MEAN_OF_RUNS,
+    OF_CASE,
+    Difference,
+    Error,
+    bitwise_equal,
+    check_exact_run,
+    check_reference,
+    compare,
+    mean_of_runs,
+)
+from tritonport.verify.exact_run import ExactRun
 from tritonport.verify.fallback import Way
 from tritonport.verify.poison import is_poison
 from tritonport.verify.side import SideRun, Variation
@@ -64,6 +76,7 @@ class RunResult:
                     "ulp": found.ulp,
                     "passing_atol": _finite(found.atol),
                     "passing_rtol": _finite(found.rtol),
+                    "reference": found.source or None,
                     "port_error": _error_json(found.port),
                     "original_error": _error_json(found.original),
                     "tolerable": found.tolerable,
@@ -126,6 +139,7 @@ def judge_run(
     exact: Callable[[], Results | None],
     tol: Tolerance,
     repeats: Sequence[SideRun] = (),
+    exact_run: Callable[[], ExactRun] | None = None,
 ) -> RunResult:
     """The port against the original.
 
@@ -134,6 +148,7 @@ def judge_run(
         exact: computes the reference in float64; called only where something differs.
         repeats: further runs of the original on the same inputs. What changes among them is held to the error of the
             worst one, against their mean where there is no reference.
+        exact_run: runs the original without rounding; called only where something differs that has no reference.
 
     Raises ReferenceMismatch.
     """
@@ -147,6 +162,7 @@ def judge_run(
         return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, text),), hint=hints.NO_RESULT)
     matched = None if reference is None else match_reference(original.results, reference)
     differences = {name: found for name, pair in pairs.items() if (found := compare(name, *pair))}
+    notes: tuple[str, ...] = ()
     runs = (original, *repeats)
     wrong = [] if matched is None else [text for run in runs for text in _wrong(run, matched, tol)]
     if wrong:
@@ -159,15 +175,41 @@ def judge_run(
         )
     if differences:
         best = {} if matched is None else dict(_best_reference(original, matched, exact(), tol))
+        judged, notes = _without_reference(original, differences.keys() - best.keys(), exact_run)
         moves = moving(runs)
         for name in differences:
             moved = [run_leaf(run, name) for run in repeats] if name in moves else []
-            if name not in best and moved:
-                best[name] = mean_of_runs([pairs[name][0], *moved])
-            differences[name] = compare(name, *pairs[name], best.get(name), moved) or differences[name]
+            reference_of, source = (best[name], OF_CASE) if name in best else (judged.get(name), EXACT_RUN)
+            if reference_of is None and moved:
+                reference_of, source = mean_of_runs([pairs[name][0], *moved]), MEAN_OF_RUNS
+            found = compare(name, *pairs[name], reference_of, moved, source)
+            differences[name] = found or differences[name]
     problems = _problems(original, port, differences)
     verdict = Verdict.FAIL if problems else Verdict.PASS_TOLERANCE if differences else Verdict.PASS
-    return RunResult(variation, verdict, problems, _notes(original, differences), len(pairs), differences)
+    return RunResult(variation, verdict, problems, (*_notes(original, differences), *notes), len(pairs), differences)
+
+
+def _without_reference(
+    original: SideRun, names: Set[str], exact_run: Callable[[], ExactRun] | None
+) -> tuple[Results, tuple[str, ...]]:
+    """What an exact run of the original says of results that differ and have no reference, and what to say of it."""
+    floats = [name for name in sorted(names) if _is_floating(run_leaf(original, name))]
+    if exact_run is None or not floats:
+        return {}, ()
+    run = exact_run()
+    found, notes = {}, [run.note]
+    for name in floats:
+        if name in run.results:
+            unfit = check_exact_run(name, run_leaf(original, name), run.results[name])
+            if unfit is None:
+                found[name] = run.results[name]
+            else:
+                notes.append(f"the exact run is no reference: {unfit}")
+    return found, tuple(notes)
+
+
+def _is_floating(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point
 
 
 def _pairs(original: SideRun, port: SideRun) -> dict[str, tuple[Any, Any]]:
@@ -236,8 +278,6 @@ def _hint(name: str, found: Difference) -> str:
     if found.code != codes.MISMATCH or found.total == 0:
         return ""
     missing = "" if found.port is not None else "; there is no reference to judge it by"
-    if missing and name.startswith(_INPUT):
-        missing += " (it would be judged, if launch and reference returned it)"
     return f"; {_passing(found)} would pass{missing}"
 
 

@@ -17,6 +17,7 @@ from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, re
 from tritonport.verify.compare import bitwise_equal, equal_mask
 from tritonport.verify.compile.kernels import find_kernels
 from tritonport.verify.device import gpu_target, has_gpu
+from tritonport.verify.exact_run import ExactRun, run_exactly
 from tritonport.verify.fallback import fallbacks_of, notes_of, summary_of, ways_of
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
@@ -30,6 +31,8 @@ from tritonport.verify.verdict import TierResult, Verdict, worst
 
 _MAX_FINDINGS = 5
 _SUMMARY_WIDTH = 90
+_EXACT_SHARE = 0.3
+"""Of the time of the tier, what a launch of an exact run may take."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
         return TierResult(request.tier, Verdict.NOT_COMPARABLE, "the port is the original", why)
     with enter() as backend:
         try:
-            return _Comparison(request, port, backend).run()
+            return _Comparison(request, port, backend, target).run()
         except _Stopped as stopped:
             summary = shorten(stopped.finding.message, _SUMMARY_WIDTH, placeholder="...")
             return TierResult(request.tier, stopped.verdict, summary, (stopped.finding,))
@@ -74,7 +77,8 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
 class _Comparison:
     """One tier on one file: all seeds and variants."""
 
-    def __init__(self, request: Request, port: Port, backend: Backend) -> None:
+    def __init__(self, request: Request, port: Port, backend: Backend, target: str) -> None:
+        self.target = target
         self.started = time.monotonic()
         self.request = request
         self.port_text = port.text
@@ -204,10 +208,16 @@ class _Comparison:
         reference = self.original.reference(variation)
         tol = self.original.case.tol
         exact = cache(lambda: self.original.reference_in_double(variation))
+        limit = _EXACT_SHARE * self.request.timeout
+
+        @cache
+        def exact_run() -> ExactRun:
+            assert original is not None
+            return run_exactly(self.original, variation, original, self.target, limit)
 
         def judge(run: SideRun, repeats: Sequence[SideRun] = ()) -> RunResult:
             if original is not None:
-                return judge_run(variation, original, run, reference, exact, tol, repeats)
+                return judge_run(variation, original, run, reference, exact, tol, repeats, exact_run)
             assert reference is not None
             return judge_alone(variation, run, reference, tol)
 

@@ -52,12 +52,16 @@ class Backend:
 
 
 @contextmanager
-def emulator(target: str, time_limit: float) -> Iterator[Backend]:
-    """Kernels launched in the block run on the CPU in this process, `time_limit` seconds at most each."""
+def emulator(target: str, time_limit: float, exact: Any = None) -> Iterator[Backend]:
+    """Kernels launched in the block run on the CPU in this process, `time_limit` seconds at most each.
+
+    With an `ExactMemory` they compute without rounding too, and what they store is kept there.
+    """
     from tritonport.verify.emulate import emulated
 
     choice = ConfigChoice()
-    with emulated(target=target, time_limit=time_limit, pick_config=choice.pick, follow_addresses=True) as running:
+    options: Any = {"pick_config": choice.pick, "follow_addresses": True, "exact": exact}
+    with emulated(target=target, time_limit=time_limit, **options) as running:
         yield Backend("cpu", 0, lambda: None, choice, running.masks)
 
 
@@ -156,6 +160,10 @@ class Side:
         except (Exception, SystemExit) as error:
             raise SideFailed(step, error, []) from error
 
+    def on(self, backend: Backend) -> "Side":
+        """The same side somewhere else."""
+        return Side(self.name, self.case, backend, self._saved)
+
     def variants(self, seed: int) -> list[Inputs]:
         """The variants of the case; the first is the plain case."""
         variants: list[Inputs] = self._call("variants", f"seed {seed}", self.case.variants, self.backend.device, seed)
@@ -177,8 +185,13 @@ class Side:
         viewed: Inputs = self._call("make_inputs", str(variation), with_views, made, variation.views)
         return viewed
 
-    def run(self, variation: Variation, *, trace: bool = False) -> SideRun:
-        """Launches once on fresh inputs. Raises SideFailed."""
+    def run(self, variation: Variation, *, trace: bool = False, copy: Callable[[Any], Any] = _copy) -> SideRun:
+        """Launches once on fresh inputs. Raises SideFailed.
+
+        Args:
+            trace: keep what each launch has changed.
+            copy: makes what is kept of a result or of a changed input.
+        """
         arena = Arena(self.backend.guard)
         inputs = self.inputs(variation)
         housed = arena.rehouse(input_leaves(inputs))
@@ -195,11 +208,11 @@ class Side:
         results = leaves(result, "result")
         tensors = [leaf for leaf in results.values() if isinstance(leaf, torch.Tensor)]
         mutated = {
-            name: _copy(leaf)
+            name: copy(leaf)
             for name, leaf in after.items()
             if _changed(before.get(name), leaf) and not any(same_memory(leaf, result) for result in tensors)
         }
-        copies = {name: _copy(leaf) for name, leaf in results.items()}
+        copies = {name: copy(leaf) for name, leaf in results.items()}
         return SideRun(before, copies, mutated, tuple(launches), tuple(arena.overruns()))
 
     def _launch(self, arena: Arena, inputs: Inputs) -> Any:

@@ -105,8 +105,11 @@ def test_another_order_of_arithmetic_passes_within_tolerance(tmp_path):
     assert 0 < difference["passing_atol"] < 1e-6
 
 
-def test_without_a_reference_only_equal_bits_pass(tmp_path):
-    result = spoil(tmp_path, ("x * factor", "x / (1.0 / factor)"), case=[("def reference", "def no_reference")])
+def test_without_a_reference_integers_pass_by_equal_bits_alone(tmp_path):
+    whole = ("torch.empty_like(x)", "torch.empty_like(x, dtype=torch.int32)")
+    port = [whole, ("x * factor", "(x * factor * 99).to(gl.int32) + 1")]
+    original = [whole, ("x * factor", "(x * factor * 99).to(tl.int32)")]
+    result = spoil(tmp_path, *port, original=original, case=[("def reference", "def no_reference")])
     assert result.verdict is Verdict.FAIL
     assert "there is no reference to judge it by" in result.findings[0].message
 

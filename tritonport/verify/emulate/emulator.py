@@ -16,6 +16,7 @@ from tritonport.verify.emulate.addresses import addressed
 from tritonport.verify.emulate.compiled import WarmedUp
 from tritonport.verify.emulate.device import Driver, torch_answers
 from tritonport.verify.emulate.errors import EmulationError, NotEmulated
+from tritonport.verify.emulate.exact_memory import ExactMemory
 from tritonport.verify.emulate.launch import Launch, LaunchRecord, Settings, backend_options, split_options
 from tritonport.verify.emulate.memory import MaskUse
 from tritonport.verify.emulate.shared import Place
@@ -27,14 +28,19 @@ PickConfig = Callable[[str, Sequence[Any]], Any]
 class Emulator:
     """What :func:`emulated` yields.
 
-    ``launches`` are those that have finished, in order; ``masks`` says of each line of Gluon with a masked access to
-    global memory whether a lane of it was ever off, and ever on.
+    ``launches`` are those that have finished, in order; ``exact`` is what an exact run keeps; ``masks`` says of each
+    line of Gluon with a masked access to global memory whether a lane of it was ever off, and ever on.
     """
 
     def __init__(
-        self, settings: Settings, pick_config: PickConfig | None = None, follow_addresses: bool = False
+        self,
+        settings: Settings,
+        pick_config: PickConfig | None = None,
+        follow_addresses: bool = False,
+        exact: ExactMemory | None = None,
     ) -> None:
         self.settings = settings
+        self.exact = exact
         self._follow_addresses = follow_addresses
         self.launches: list[LaunchRecord] = []
         self.masks: dict[Place, MaskUse] = {}
@@ -62,7 +68,7 @@ class Emulator:
         reachable = list(self._reachable)
         if self._follow_addresses:
             reachable += addressed(bound.arguments.values())
-        launch = Launch(kernel, self.settings, options, reachable, self.masks)
+        launch = Launch(kernel, self.settings, options, reachable, self.masks, self.exact)
         record = launch.run(dict(bound.arguments), grid)
         self.launches.append(record)
         return record
@@ -105,6 +111,7 @@ def emulated(
     schedules: int = 3,
     pick_config: PickConfig | None = None,
     follow_addresses: bool = False,
+    exact: ExactMemory | None = None,
 ) -> Iterator[Emulator]:
     """Every launch of a ``@triton.jit`` or ``@gluon.jit`` kernel inside the block runs on the CPU, in this process.
 
@@ -112,7 +119,9 @@ def emulated(
     programs have run, one after another; the tensors are CPU tensors. ``kernel.warmup`` gives a kernel to launch, with
     the figures of a small one (:class:`~tritonport.verify.emulate.compiled.WarmedUp`). See :class:`Settings` for the
     options. With ``follow_addresses`` a launch may also touch the tensors whose addresses are in an int64 tensor it is
-    given. On exit, also after an error, Triton is as it was.
+    given. With ``exact`` the kernels, Triton ones alone, compute each floating-point value without rounding too
+    (:mod:`~tritonport.verify.emulate.exact_ops`), and what they store is kept there. On exit, also after an error,
+    Triton is as it was.
 
     Raises (from the launch): :class:`EmulationError` where the kernel goes wrong, :class:`NotEmulated` where this
     emulator has no model of an operation.
@@ -121,7 +130,7 @@ def emulated(
         # Then @triton.jit makes other objects, whose launches do not come here.
         raise EmulationError("TRITON_INTERPRET is set: kernels are decorated for Triton's own interpreter")
     settings = Settings(target, poison_masked, check_asserts, time_limit, loop_limit, schedules)
-    emulator = Emulator(settings, pick_config, follow_addresses)
+    emulator = Emulator(settings, pick_config, follow_addresses, exact)
     gpu = settings.gpu
     old_run, old_tuned_run, old_driver = JITFunction.run, Autotuner.run, driver._active
 

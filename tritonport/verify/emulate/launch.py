@@ -19,6 +19,8 @@ from tritonport.verify.emulate.arguments import Binder
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.elementwise import convert_fp8e4b15
 from tritonport.verify.emulate.errors import EmulationError, Fault, Frame, NotEmulated, Unsupported
+from tritonport.verify.emulate.exact_memory import ExactMemory
+from tritonport.verify.emulate.exact_ops import ExactBuilder
 from tritonport.verify.emulate.generator import Generator, Run
 from tritonport.verify.emulate.layouts import GluonBuilder
 from tritonport.verify.emulate.memory import MaskUse
@@ -101,9 +103,11 @@ class Launch:
         options: dict[str, Any],
         reachable: Iterable[Any],
         masks: dict[Place, MaskUse] | None = None,
+        exact: ExactMemory | None = None,
     ) -> None:
         """Args:
         reachable: tensors that are no arguments and may be touched.
+        exact: for an exact run, what it keeps.
         masks: filled, for Gluon kernels, with what the masked accesses of each line have met.
         """
         self._kernel = kernel
@@ -117,12 +121,15 @@ class Launch:
         builder: Builder
         if is_gluon and self.options.num_ctas > 1:
             raise NotEmulated("clusters of several CTAs are not emulated", kernel=self._name)
+        if is_gluon and exact is not None:
+            raise NotEmulated("an exact run is one of Triton kernels", kernel=self._name)
         if is_gluon:
             target = f"cuda:{gpu.arch}"
             builder = GluonBuilder(self.options, functions, modules, target)
             semantic: Any = EmulatedGluon(builder)
         else:
-            builder = Builder(self.options, functions, modules)
+            given = (self.options, functions, modules)
+            builder = Builder(*given) if exact is None else ExactBuilder(*given, exact)
             semantic = EmulatedTriton(builder)
         builder.poison_masked = settings.poison_masked
         for tensor in reachable:

@@ -8,7 +8,7 @@ a kernel and its port add in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,77 +73,97 @@ class CombineOp:
     def get_result(self, index: int) -> Value:
         return self._results[index]
 
-    def _combine(self, emit: Emit, left: list[Array], right: list[Array]) -> list[Array]:
+    def _combine(self, emit: Emit, left: list[Value], right: list[Value]) -> list[Value]:
         shortcut = _SHORTCUTS.get(id(_combine_function(emit)), {}).get(self._operands[0].dtype.is_floating())
         if shortcut is not None:
-            dtype = self._operands[0].dtype
-            method = getattr(self._builder, shortcut)
-            return [method(Value(left[0], dtype), Value(right[0], dtype)).data]
+            return [getattr(self._builder, shortcut)(left[0], right[0])]
         try:
             return self._run(emit, left, right)
         except Divergence:
-            shape = left[0].shape
-            flat_left = [each.reshape(-1) for each in left]
-            flat_right = [each.reshape(-1) for each in right]
+            shape = left[0].data.shape
+            flat_left = [each.moved(_flat) for each in left]
+            flat_right = [each.moved(_flat) for each in right]
             lanes = [
-                self._run(emit, [e[i] for e in flat_left], [e[i] for e in flat_right]) for i in range(flat_left[0].size)
+                self._run(emit, [_element(e, i) for e in flat_left], [_element(e, i) for e in flat_right])
+                for i in range(flat_left[0].data.size)
             ]
-            return [np.array([lane[k] for lane in lanes]).reshape(shape) for k in range(len(left))]
+            stacked = [self._builder.merged(np.stack, [lane[k] for lane in lanes]) for k in range(len(left))]
+            return [each.moved(lambda data: data.reshape(shape)) for each in stacked]
 
-    def _run(self, emit: Emit, left: list[Array], right: list[Array]) -> list[Array]:
-        types = [operand.dtype for operand in self._operands]
-        self._arguments = [
-            Value(np.asarray(data), dtype) for data, dtype in zip([*left, *right], [*types, *types], strict=True)
-        ]
+    def _run(self, emit: Emit, left: list[Value], right: list[Value]) -> list[Value]:
+        self._arguments = [*left, *right]
         emit(self)
         returned = self._builder.take_returned()
-        if len(returned) != len(types):
-            raise Fault(f"the combine function returns {len(returned)} values for {len(types)} operands")
-        shape = np.shape(left[0])
-        return [np.broadcast_to(value.data, shape) for value in returned]
+        if len(returned) != len(left):
+            raise Fault(f"the combine function returns {len(returned)} values for {len(left)} operands")
+        shape = np.shape(left[0].data)
+        return [value.moved(lambda data: np.broadcast_to(data, shape)) for value in returned]
+
+    def _along(self) -> list[Value]:
+        """The operands with the axis in front; they have no layouts."""
+        turned = [operand.moved(lambda data: np.moveaxis(data, self._axis, 0)) for operand in self._operands]
+        for each in turned:
+            each.layout = None
+        return turned
+
+
+def _flat(data: Array) -> Array:
+    return data.reshape(-1)
+
+
+def _element(value: Value, index: int) -> Value:
+    return value.moved(lambda data: np.asarray(data[index]))
+
+
+def _part(values: list[Value], begin: int | None, end: int | None) -> list[Value]:
+    return [value.moved(lambda data: data[begin:end]) for value in values]
 
 
 class ReduceOp(CombineOp):
     """``tt.reduce``: the reduced axis disappears."""
 
     def compute(self, emit: Emit) -> None:
-        data = [np.moveaxis(operand.data, self._axis, 0) for operand in self._operands]
-        extent = data[0].shape[0]
+        values = self._along()
+        extent = values[0].data.shape[0]
         while extent > 1:
             half = extent // 2
-            data = self._combine(emit, [each[:half] for each in data], [each[half:extent] for each in data])
+            values = self._combine(emit, _part(values, None, half), _part(values, half, extent))
             extent = half
-        layouts = [self._builder.reduced_layout(operand, self._axis) for operand in self._operands]
-        self._results = [
-            Value(np.asarray(each[0]), operand.dtype, layout)
-            for each, operand, layout in zip(data, self._operands, layouts, strict=True)
-        ]
+        self._results = [_element(each, 0) for each in values]
+        for result, operand in zip(self._results, self._operands, strict=True):
+            result.dtype, result.layout = operand.dtype, self._builder.reduced_layout(operand, self._axis)
 
 
 class ScanOp(CombineOp):
     """``tt.scan``: inclusive, from the first element or (``reverse``) from the last."""
 
     def compute(self, emit: Emit) -> None:
-        data = [np.moveaxis(operand.data, self._axis, 0) for operand in self._operands]
+        values = self._along()
         if self._reverse:
-            data = [each[::-1] for each in data]
-        step, extent = 1, data[0].shape[0]
+            values = [each.moved(lambda data: data[::-1]) for each in values]
+        step, extent = 1, values[0].data.shape[0]
         while step < extent:
-            merged = self._combine(emit, [each[:-step] for each in data], [each[step:] for each in data])
-            data = [np.concatenate([each[:step], new]) for each, new in zip(data, merged, strict=True)]
+            changed = self._combine(emit, _part(values, None, -step), _part(values, step, None))
+            kept = _part(values, None, step)
+            values = [self._builder.merged(np.concatenate, pair) for pair in zip(kept, changed, strict=True)]
             step *= 2
         if self._reverse:
-            data = [each[::-1] for each in data]
+            values = [each.moved(lambda data: data[::-1]) for each in values]
         self._results = [
-            Value(np.ascontiguousarray(np.moveaxis(each, 0, self._axis)), operand.dtype, operand.layout)
-            for each, operand in zip(data, self._operands, strict=True)
+            each.moved(lambda data: np.ascontiguousarray(np.moveaxis(data, 0, self._axis))) for each in values
         ]
+        for result, operand in zip(self._results, self._operands, strict=True):
+            result.dtype, result.layout = operand.dtype, operand.layout
 
 
 class RegionOps:
     """Builder methods for operations with regions."""
 
     _returned: list[Value] | None = None
+
+    def merged(self, merge: Callable[[Sequence[Array]], Array], values: Sequence[Value]) -> Value:
+        """Several values as one: `merge` stacks or concatenates arrays, whatever they hold."""
+        return Value(merge([value.data for value in values]), values[0].dtype)
 
     def create_reduce(self, operands: list[Value], axis: int) -> ReduceOp:
         return ReduceOp(self, operands, axis)

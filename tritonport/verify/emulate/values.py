@@ -8,6 +8,7 @@ exception to shapes: inside the combine function of a reduction a "scalar" may c
 from __future__ import annotations
 
 import atexit
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,10 @@ class Value:
     def __repr__(self) -> str:
         return f"Value({self.data!r}, {self.dtype})"
 
+    def moved(self, move: Callable[[Array], Array]) -> Value:
+        """The same elements elsewhere: `move` slices, turns or reshapes an array, whatever it holds."""
+        return Value(move(self.data), self.dtype, self.layout)
+
     def get_type(self) -> Any:
         return self.dtype if self.data.ndim == 0 else BlockType(self.dtype, self.data.shape, self.layout)
 
@@ -108,6 +113,22 @@ class Value:
 
     def set_loc(self, location: object) -> None:
         pass
+
+
+class Exact(Value):
+    """A floating-point value that knows what it would be without rounding.
+
+    ``exact`` has the shape of ``data``, in float64. See `exact_ops` for what "without rounding" means.
+    """
+
+    __slots__ = ("exact",)
+
+    def __init__(self, data: Array, dtype: Any, exact: Array, layout: Any = None) -> None:
+        super().__init__(data, dtype, layout)
+        self.exact = exact
+
+    def moved(self, move: Callable[[Array], Array]) -> Value:
+        return Exact(move(self.data), self.dtype, move(self.exact), self.layout)
 
 
 class BlockType:
