@@ -21,73 +21,38 @@ import hashlib
 import json
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "mutation")]
 
 from compiled import Compiled, compile_texts, fails  # noqa: E402
-from flips import Flip, flips  # noqa: E402
+from flips import flips  # noqa: E402
+from outcomes import (  # noqa: E402
+    ARGUED,
+    LEFT_VALID,
+    LIBRARY,
+    POINTERS,
+    SAME_CODE,
+    UNUSED,
+    Mutant,
+    Outcome,
+    fate_of,
+    merged,
+    table,
+    verdict,
+)
 from session import Judgement, judge_mutants  # noqa: E402
 
 from tritonport.verify.isolate import run_isolated  # noqa: E402
 
 DEFAULT_TARGET = "sm_90"
 """What the goldens are for that lie in no directory named for another."""
-BAR = 0.95
-SAME_CODE = "same PTX as the port in every specification"
-UNUSED = "no result depends on what masked lanes hold: NaN (integers: 77) in them changes no bit of any result"
 _SPECIALISED = {"stride", "offset", "mask", "branch", "loop", "extent", "descriptor stride"}
 """Kinds that the same PTX says nothing about: the specifications may all have a stride of one."""
 _EQUIVALENT = ROOT / "scripts" / "mutation" / "equivalent.json"
-_LIBRARY = {path.stem for path in (ROOT / "rules" / "emitted").rglob("*.py")}
-"""Functions that tritonport writes into ports: the same text wherever it stands."""
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One changed port: the fixture, the stage (of another target than sm_90: `sm_100/mma`), what was changed."""
-
-    fixture: str
-    stage: str
-    flip: Flip
-
-    @property
-    def key(self) -> str:
-        """Names the mutant over runs. One of a library function is the same mutant in every port."""
-        where = "emitted" if self.flip.function in _LIBRARY else f"{self.fixture}/{self.stage}"
-        return f"{where}/{self.flip.function}/{self.flip.digest}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a mutant: `T2`, `T1` (what killed it), or None (it survived)."""
-
-    mutant: Mutant
-    killer: str | None
-    how: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the report."""
-        flip = self.mutant.flip
-        return {
-            "key": self.mutant.key,
-            "fixture": self.mutant.fixture,
-            "stage": self.mutant.stage,
-            "kind": flip.kind,
-            "function": flip.function,
-            "line": flip.line,
-            "before": flip.before,
-            "after": flip.after,
-            "source": flip.source,
-            "killed_by": self.killer,
-            "how": self.how,
-        }
 
 
 def main() -> int:
@@ -99,7 +64,7 @@ def main() -> int:
     arguments.known = {
         one["key"]: (one["killed_by"], one["how"])
         for one in earlier
-        if one["killed_by"] or one["how"] in (SAME_CODE, UNUSED)
+        if one["killed_by"] or one["how"] in (SAME_CODE, *ARGUED)
     }
     outcomes: list[Outcome] = []
     unusable = False
@@ -110,17 +75,17 @@ def main() -> int:
             except RuntimeError as error:
                 unusable = True
                 print(error, file=sys.stderr, flush=True)
-    merged = _merged(outcomes)
+    found = merged(outcomes)
     equivalent = arguments.equivalent
     if arguments.out:
-        report = {"schema_version": 1, "mutants": [one.to_json() for one in merged]}
+        report = {"schema_version": 1, "mutants": [one.to_json() for one in found]}
         Path(arguments.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    table = _table(merged, equivalent)
+    shown = table(found, equivalent)
     if arguments.table:
-        Path(arguments.table).write_text(table, encoding="utf-8")
-    print(table)
-    verdict = _verdict(merged, equivalent)
-    return 2 if unusable else verdict
+        Path(arguments.table).write_text(shown, encoding="utf-8")
+    print(shown)
+    code = verdict(found, equivalent)
+    return 2 if unusable else code
 
 
 def _arguments() -> argparse.Namespace:
@@ -172,9 +137,9 @@ def _run_port(port: Port, arguments: argparse.Namespace) -> list[Outcome]:
     mutants = [Mutant(port.fixture, port.stage, flip) for flip in flips(text)]
     mutants = [one for one in mutants if arguments.kinds is None or one.flip.kind in arguments.kinds]
     if arguments.own:
-        mutants = [one for one in mutants if one.flip.function not in _LIBRARY and not _is_literal(one)]
+        mutants = [one for one in mutants if one.flip.function not in LIBRARY and not _is_literal(one)]
     if arguments.emitted:
-        mutants = [one for one in mutants if one.flip.function in _LIBRARY]
+        mutants = [one for one in mutants if one.flip.function in LIBRARY]
     mutants = _sampled(mutants, arguments)
     earlier = {key: one for one in mutants if (key := one.key) in arguments.known}
     outcomes = [Outcome(one, *arguments.known[key]) for key, one in earlier.items()]
@@ -220,15 +185,22 @@ def _emulated(mutants: list[Mutant], text: str, port: Port, arguments: argparse.
     if itself.killed:
         raise RuntimeError(f"{port.fixture}/{port.stage}: the port itself fails: {itself.how}")
     unused = iter(not twin.killed for twin in judged[len(mutants) :])
-    outcomes = [_outcome(mutant, judgement) for mutant, judgement in zip(mutants, judged, strict=False)]
+    outcomes = [_outcome(mutant, judgement, itself) for mutant, judgement in zip(mutants, judged, strict=False)]
     return [
         replace(one, how=UNUSED) if one.mutant.flip.kind == "fill" and next(unused) and one.killer is None else one
         for one in outcomes
     ]
 
 
-def _outcome(mutant: Mutant, judgement: Judgement) -> Outcome:
-    return Outcome(mutant, "T2" if judgement.killed else None, judgement.how.splitlines()[0][:160])
+def _outcome(mutant: Mutant, judgement: Judgement, port: Judgement) -> Outcome:
+    """What T2 says of a mutant; of one that passes, whether it is no fault."""
+    if judgement.killed:
+        return Outcome(mutant, "T2", judgement.how.splitlines()[0][:160])
+    if judgement.tiles < port.tiles:
+        return Outcome(mutant, None, POINTERS)
+    # The emulator reports a barrier that is initialised, or memory that is written, where one is still valid.
+    left_valid = mutant.flip.kind == "barrier" and mutant.flip.before.startswith("mbarrier.invalidate")
+    return Outcome(mutant, None, LEFT_VALID if left_valid else judgement.how.splitlines()[0][:160])
 
 
 def _files(port: Port) -> tuple[Path, Path]:
@@ -239,7 +211,7 @@ def _files(port: Port) -> tuple[Path, Path]:
 
 def _compiled(outcomes: list[Outcome], text: str, port: Port, arguments: argparse.Namespace) -> list[Outcome]:
     """The same with T1 of those that T2 lets pass, and which of them compile to the code of the port."""
-    left = [one for one in outcomes if _fate(one, arguments.equivalent) == "survives"]
+    left = [one for one in outcomes if fate_of(one, arguments.equivalent) == "survives"]
     if not left:
         return outcomes
     itself, *others = _compile(port, [text, *(one.mutant.flip.apply(text) for one in left)], arguments)
@@ -266,63 +238,6 @@ def _compile(port: Port, texts: list[str], arguments: argparse.Namespace) -> lis
         raise RuntimeError(f"{port.fixture}/{port.stage}: {done.error or done.signal or 'not done in time'}")
     found: list[Compiled] = done.value
     return found
-
-
-def _merged(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """One outcome for each mutant: that of a library function is killed where any port that holds it kills it."""
-    by_key: dict[str, Outcome] = {}
-    for one in outcomes:
-        known = by_key.get(one.mutant.key)
-        if known is None or (known.killer != "T2" and one.killer is not None):
-            by_key[one.mutant.key] = one
-    return list(by_key.values())
-
-
-def _fate(outcome: Outcome, equivalent: dict[str, str]) -> str:
-    """`T2`, `T1`, `code` (compiles to the same), `argued` (listed as equivalent), or `survives`."""
-    if outcome.killer is not None:
-        return outcome.killer
-    if outcome.how == SAME_CODE:
-        return "code"
-    return "argued" if outcome.how == UNUSED or outcome.mutant.key in equivalent else "survives"
-
-
-def _table(outcomes: Sequence[Outcome], equivalent: dict[str, str]) -> str:
-    rows: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in outcomes:
-        rows[one.mutant.flip.kind][_fate(one, equivalent)] += 1
-    layout = rows.pop("layout", Counter())
-    total: Counter[str] = sum(rows.values(), Counter())
-    lines = [
-        "| what is flipped | mutants | killed by T2 | by T1 | same code | argued equal | survive | killed |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    shown = [*sorted(rows.items(), key=lambda item: -item[1].total()), ("all of these", total)]
-    for kind, row in [*shown, *([("layout", layout)] if layout else [])]:
-        cells = [str(row[name]) for name in ("T2", "T1", "code", "argued", "survives")]
-        lines.append(f"| {kind} | {row.total()} | {' | '.join(cells)} | {100 * _rate(row):.1f} % |")
-    return "\n".join(lines) + "\n"
-
-
-def _rate(row: Counter[str]) -> float:
-    """The share of the mutants that are faults which is killed."""
-    faults = row.total() - row["code"] - row["argued"]
-    return (row["T2"] + row["T1"]) / faults if faults else 1.0
-
-
-def _verdict(outcomes: Sequence[Outcome], equivalent: dict[str, str]) -> int:
-    """Layouts are left out of the rate: a wrong one changes the speed alone, and T1's bars are for what that costs."""
-    counts: Counter[str] = Counter()
-    for one in outcomes:
-        fate, flip = _fate(one, equivalent), one.mutant.flip
-        if flip.kind != "layout":
-            counts[fate] += 1
-        if fate == "survives":
-            print(f"survives: {one.mutant.key} line {flip.line} {flip.before!r} -> {flip.after!r}: {flip.source}")
-    wrong = [one.mutant.key for one in outcomes if one.killer is not None and one.mutant.key in equivalent]
-    for key in wrong:
-        print(f"listed as equivalent, but killed: {key}")
-    return 1 if wrong or _rate(counts) < BAR else 0
 
 
 def _equivalents() -> dict[str, str]:

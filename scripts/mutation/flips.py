@@ -176,8 +176,10 @@ class _Flipper:
 
     def _executed(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes below one that run: not annotations, docstrings, or texts."""
-        if isinstance(node, ast.Call) and called(node).endswith("mbarrier.invalidate"):
-            # In a loop over a ring any order of its places does: what can be wrong is that there is none.
+        if isinstance(node, ast.Call) and called(node).endswith(("mbarrier.invalidate", "mbarrier.init")):
+            # In a loop over a ring any order of its places does: wrong can be that there is none, or the count.
+            for counted in counts_of(node):
+                yield from self._executed(counted)
             return
         yield node
         for name, value in ast.iter_fields(node):

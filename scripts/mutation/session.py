@@ -8,13 +8,14 @@ import select
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tritonport.report.diagnostic import InputError
 from tritonport.verify.boundary import boundary_variations, read_sizes
 from tritonport.verify.case import DEFAULT_SEEDS, Case, load_case
+from tritonport.verify.fallback import fallbacks_of, ways_of
 from tritonport.verify.judge import RunResult, judge_alone, judge_run
 from tritonport.verify.places import first_line
 from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, variations_of
@@ -34,11 +35,13 @@ class Judgement:
         killed: whether it fails, as parity-check has it.
         how: why it fails, or what it passed with.
         seconds: wall time.
+        tiles: how many launches took the kernel of tiles of a port that keeps one of pointers too.
     """
 
     killed: bool
     how: str
     seconds: float = 0.0
+    tiles: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def _judge(kernel_file: Path, case: Case, text: str, backend: Backend, baselines
         port = Side("port", load_case(case.path, kernel_file, text), backend)
     except InputError as error:
         return Judgement(True, f"import: {error.diagnostic.message}")
-    tolerated = False
+    tolerated, tiles, fallbacks = False, 0, fallbacks_of(text)
     for baseline in baselines:
         try:
             run = port.run(baseline.variation)
@@ -103,7 +106,8 @@ def _judge(kernel_file: Path, case: Case, text: str, backend: Backend, baselines
         if result.verdict is Verdict.FAIL:
             return Judgement(True, result.problems[0][1])
         tolerated |= result.verdict is not Verdict.PASS
-    return Judgement(False, "within tolerance" if tolerated else "equal bit for bit")
+        tiles += sum(not way.fallback for way in ways_of(run.launches, fallbacks))
+    return Judgement(False, "within tolerance" if tolerated else "equal bit for bit", tiles=tiles)
 
 
 def _result(baseline: _Baseline, port: SideRun, case: Case) -> RunResult:
@@ -140,4 +144,4 @@ def _judged(function: Callable[[], Judgement]) -> Judgement:
     if not told:
         return Judgement(True, "the process ended", seconds)
     verdict: Judgement = pickle.loads(told)
-    return Judgement(verdict.killed, verdict.how, seconds)
+    return replace(verdict, seconds=seconds)

@@ -1,5 +1,6 @@
 """scripts/mutate.py: what it flips, and that it tells a fault from none."""
 
+import argparse
 import importlib
 import json
 import subprocess
@@ -81,3 +82,46 @@ def test_a_run(tmp_path: Path) -> None:
     killers = {(one["kind"], one["before"]): one["killed_by"] for one in mutants}
     assert killers["mask", "<"] == "T2" and killers["offset", "+"] == "T2"
     assert all("out-of-bounds" in one["how"] for one in mutants if one["after"] == "mask | True")
+
+
+@pytest.fixture(scope="module")
+def mutate() -> Any:
+    """The module scripts/mutate.py."""
+    kept = list(sys.path)
+    sys.path.insert(0, str(ROOT / "scripts"))
+    yield importlib.import_module("mutate")
+    sys.path[:] = kept
+
+
+def test_a_sample_is_the_same_each_time_and_another_with_another_seed(mutate: Any, flips: Any) -> None:
+    every = [mutate.Mutant("a", "literal", one) for one in flips.flips(PORT)]
+
+    def drawn(**asked: Any) -> list[Any]:
+        found: list[Any] = mutate._sampled(
+            every, argparse.Namespace(**{"sample": None, "share": None, "seed": ""} | asked)
+        )
+        return found
+
+    assert drawn() == every
+    assert len(drawn(sample=5, seed="x")) == 5 and drawn(sample=5, seed="x") == drawn(sample=5, seed="x")
+    assert drawn(sample=5, seed="x") != drawn(sample=5, seed="y")
+    half = drawn(share=0.5, seed="x")
+    assert 0 < len(half) < len(every) and half == [one for one in every if one in half]
+
+
+def test_goldens_of_other_targets_are_ports_too(mutate: Any) -> None:
+    found = {(port.fixture, port.stage): port.target for port in mutate._ports()}
+    assert found["matmul", "mma"] == "sm_90" and found["matmul", "sm_100/mma"] == "sm_100"
+
+
+def test_what_T2_shows_to_be_no_fault(mutate: Any, flips: Any) -> None:
+    fence = next(one for one in flips.flips(PORT) if one.kind == "fence")
+    mutant = mutate.Mutant("a", "tma", fence)
+    port, passes = (mutate.Judgement(False, "equal bit for bit", tiles=tiles) for tiles in (4, 4))
+    assert mutate._outcome(mutant, passes, port).how == "equal bit for bit"
+    assert mutate._outcome(mutant, mutate.Judgement(False, "equal bit for bit", tiles=3), port).how == mutate.POINTERS
+    assert mutate._outcome(mutant, mutate.Judgement(True, "race", tiles=0), port).killer == "T2"
+    killed, survivor = (mutate.Outcome(mutant, killer, "") for killer in ("T2", None))
+    assert "| fence | 1 | 1 | 0 | 0 | 0 | 0 | 100.0 % |" in mutate.table([killed], {})
+    assert "| tma | 1 | 0 | 0 | 0 | 0 | 1 | 0.0 % |" in mutate.table([survivor], {})
+    assert "| tma | 1 | 0 | 0 | 0 | 1 | 0 | 100.0 % |" in mutate.table([survivor], {mutant.key: "why"})
