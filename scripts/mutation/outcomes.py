@@ -72,9 +72,16 @@ def merged(outcomes: Sequence[Outcome]) -> list[Outcome]:
     by_key: dict[str, Outcome] = {}
     for one in outcomes:
         known = by_key.get(one.mutant.key)
-        if known is None or (known.killer != "T2" and one.killer is not None):
+        if known is None or _weight(one) > _weight(known):
             by_key[one.mutant.key] = one
     return list(by_key.values())
+
+
+def _weight(outcome: Outcome) -> int:
+    """Which of several outcomes counts: what kills a mutant, else what leaves it unexplained."""
+    if outcome.killer is not None:
+        return 3 if outcome.killer == "T2" else 2
+    return 0 if outcome.how in ARGUED or outcome.how == SAME_CODE else 1
 
 
 def fate_of(outcome: Outcome, equivalent: dict[str, str]) -> str:

@@ -4,10 +4,14 @@ import pytest
 import torch
 import triton
 
-from tests.verify.emulate.faults import copies, loads, partitions, products, stores
+from tests.verify.emulate.faults import copies, handovers, loads, partitions, products, releases, rings, stores
 from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
 
-FAULTS = [fault for module in (copies, loads, stores, products, partitions) for fault in module.FAULTS]
+FAULTS = [
+    fault
+    for module in (copies, loads, stores, products, partitions, rings, releases, handovers)
+    for fault in module.FAULTS
+]
 
 
 def test_there_are_enough():

@@ -19,13 +19,15 @@ class Barrier:
 
     ``pending`` arrivals are missing in the current phase; ``expected`` bytes have been announced in it, copies of
     ``issued`` bytes started, and ``delivered`` of them have arrived. ``completed`` phases are over; ``clocks[n]`` is
-    what a waiter may rely on when phase n (from 1) is over.
+    what a waiter may rely on when phase n (from 1) is over. ``made`` is its initialisation by a partition, ``used`` the
+    last use by each.
     """
 
     name: str
     agent: tuple[str, int]
     count: int
     place: Place
+    made: Event
     pending: int = 0
     expected: int = 0
     issued: int = 0
@@ -33,6 +35,7 @@ class Barrier:
     in_flight: int = 0
     completed: int = 0
     clocks: list[Clock] = field(default_factory=lambda: [Clock()])
+    used: dict[int, tuple[Event, Place, str]] = field(default_factory=dict)
     _gathered: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
@@ -105,6 +108,12 @@ class BarrierOps:
         found = memory.buffer.barriers.get(memory.address)
         if not isinstance(found, Barrier):
             raise Fault(f"{what} uses {memory.name}, which is not an initialised mbarrier ({memory.buffer.history()})")
+        if not self.partition.clock.knows(found.made):
+            raise Fault(
+                f"{what} uses {memory.name}, and nothing orders it after the initialisation at line "
+                f"{found.place.line}, which another partition makes ({memory.buffer.history()})"
+            )
+        found.used[self.partition.index] = self.partition.now(), self.where(), self.partition.name
         self.time += 1
         memory.buffer.last_signal = self.time
         return found
@@ -124,12 +133,20 @@ class BarrierOps:
         memory.buffer.last_signal = self.time
         self.touch(memory.buffer)
         memory.buffer.note(memory.label, "init", self.where())
-        memory.buffer.barriers[memory.address] = Barrier(memory.name, agent, int(count), self.where())
+        memory.buffer.barriers[memory.address] = Barrier(
+            memory.name, agent, int(count), self.where(), self.partition.now()
+        )
 
     def create_mbarrier_inval(self, memory: Memory) -> None:
         barrier = self.barrier(memory, "invalidate")
         if barrier.in_flight:
             raise Fault(f"{memory.name} is invalidated while a copy that signals it is in flight")
+        for event, place, name in barrier.used.values():
+            if not self.partition.clock.knows(event):
+                raise Fault(
+                    f"{memory.name} is invalidated, and nothing orders that after its use at line {place.line} "
+                    f"(partition {name})"
+                )
         memory.buffer.note(memory.label, "invalidate", self.where())
         del memory.buffer.barriers[memory.address]
 
