@@ -25,6 +25,10 @@ _TILED = ("load_tile", "store_tile", "async_load", "async_store", "async_copy_gl
 """Copies of tiles by the hardware: the second argument is where in the tensor the tile begins."""
 
 
+_PLACED = ("dot_operand", "landed", "operand_beside", "operand_smem", "staged")
+"""Functions of ports whose second argument says which operand of a product a tile is: a layout is chosen by it."""
+
+
 def called(call: ast.Call) -> str:
     """The dotted name of what is called."""
     return ast.unparse(call.func)
@@ -88,6 +92,8 @@ class Roles:
             self._mark("fill", [keyword.value for keyword in node.keywords if keyword.arg == "other"])
         if called(node).endswith(_TILED) and len(node.args) > 1:
             roots["offset"].append(node.args[1])
+        if called(node) in _PLACED and len(node.args) > 1:
+            self._mark("layout", [node.args[1]])
         if called(node).endswith(".index"):
             roots["ring"] += node.args
         if called(node).endswith("mbarrier.wait"):
