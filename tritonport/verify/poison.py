@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tritonport.verify.lazy_bytes import LEAST, lazy_bytes
 from tritonport.verify.tensors import raw_bytes
 
 GUARD = 65536
@@ -101,7 +102,9 @@ class Arena:
         self._allocations: list[_Guarded] = []
 
     def _bytes(self, size: int, byte: int, device: Any) -> Any:
-        return torch.full((size + 2 * self._guard,), byte, dtype=torch.uint8, device=device)
+        size += 2 * self._guard
+        lazy = lazy_bytes(size, byte) if torch.device(device).type == "cpu" and size >= LEAST else None
+        return torch.full((size,), byte, dtype=torch.uint8, device=device) if lazy is None else lazy
 
     def allocate(self, like: Any, label: str) -> Any:
         """An uninitialised tensor of the shape, strides, type and device of `like`, which must be dense."""

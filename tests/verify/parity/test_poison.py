@@ -1,8 +1,12 @@
 """Poisoned and guarded memory."""
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 
+from tritonport.verify.lazy_bytes import LEAST
 from tritonport.verify.poison import GUARD, Arena, is_poison, poison_byte, poisoned_allocations
 from tritonport.verify.tensors import input_leaves, leaves, replace_inputs, same_memory
 
@@ -135,3 +139,37 @@ def test_gradients_of_inputs_are_leaves():
     x = torch.ones(2, requires_grad=True)
     (x * 3).sum().backward()
     assert list(input_leaves({"x": x})) == ["x", "x.grad"]
+
+
+LARGE = 1 << 30
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the system has no files in memory")
+def test_gigabytes_are_poison_and_take_up_room_only_where_they_are_touched():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    with poisoned_allocations(Arena(0)):
+        x = torch.empty(LARGE // 2, dtype=torch.bfloat16)
+        other = torch.empty(LARGE // 4, dtype=torch.int32)
+    far = x.as_strided((5, 3), (LARGE // 8 - 1, 1))
+    assert bool(far.isnan().all()) and bool(x[-3:].isnan().all())
+    far[1] = 2.0
+    # What is written is one tensor's alone, and goes where it was written.
+    assert far[:, 0].nan_to_num().tolist() == [0.0, 2.0, 0.0, 0.0, 0.0]
+    assert torch.equal(x[LARGE // 8 - 2 : LARGE // 8 + 3].nan_to_num(), torch.tensor([0.0, 2, 2, 2, 0]).bfloat16())
+    assert other[:: LARGE // 16].tolist() == [0x5B5B5B5B] * 4
+    assert resident() - before < LARGE // 8
+    rows = far.clone()
+    assert rows[1].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_what_lies_beside_a_large_tensor_is_watched():
+    arena = Arena()
+    with poisoned_allocations(arena):
+        x = torch.empty(LEAST + 5, dtype=torch.uint8)
+    assert x.storage_offset() == GUARD and bool((x[-5:] == poison_byte(torch.uint8)).all())
+    x.as_strided((2,), (1,), GUARD + LEAST + 4)[:] = 1
+    (overrun,) = arena.overruns()
+    assert (overrun.distance, overrun.count) == (0, 1)
