@@ -125,16 +125,24 @@ class ModuleSpace:
         folders = [folder for folder in folders if not _is_package(folder)]
         self._path = [*map(str, folders), *sys.path]
         self._modules: dict[str, ModuleType] = {}
+        self._foreign: dict[str, ModuleType | None] = {}
         self._depth = 0
 
     def _owned(self) -> dict[str, ModuleType]:
         """What in `sys.modules` belongs to this side: the substituted modules, their packages, their siblings."""
-        # Thousands of modules are loaded, and this runs twice per call of a case: only those at the top are looked at.
-        modules = list(sys.modules.items())
-        siblings = {name for name, module in modules if "." not in name and self._is_sibling(module)}
-        tops = self._top_names | (siblings - _SHARED)
-        inside = tuple(f"{top}." for top in tops)
-        return {name: module for name, module in modules if name in tops or name.startswith(inside)}
+        # Thousands of modules are loaded, and this runs twice per call of a case: only those at the top are looked at,
+        # and what was not this side's is not looked at again.
+        foreign, unset = self._foreign, object()
+        modules = [found for found in list(sys.modules.items()) if foreign.get(found[0], unset) is not found[1]]
+        siblings = {name for name, module in modules if "." not in name and self._is_sibling(module)} - _SHARED
+        if not siblings <= self._top_names:
+            # What was loaded under these names as another's goes with them.
+            self._top_names |= siblings
+            modules = list(sys.modules.items())
+        inside = tuple(f"{top}." for top in self._top_names)
+        owned = {name: module for name, module in modules if name in self._top_names or name.startswith(inside)}
+        foreign |= {name: module for name, module in modules if name not in owned}
+        return owned
 
     def _is_sibling(self, module: ModuleType | None) -> bool:
         file = getattr(module, "__file__", None)

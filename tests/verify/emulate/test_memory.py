@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tritonport.verify.emulate import EmulationError, emulated
+from tritonport.verify.emulate import EmulationError, addresses, emulated
 
 
 @triton.jit
@@ -141,6 +141,17 @@ def test_addresses_in_a_table_are_followed_where_that_is_asked_for():
         # An address of nothing that lives.
         with pytest.raises(EmulationError, match="out-of-bounds load"):
             table_kernel[(1,)](torch.tensor([table.data_ptr() + (1 << 40)]), out, N=4)
+
+
+def test_whole_numbers_that_are_no_addresses_cost_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    unwritten = torch.full((3,), 0x5B, dtype=torch.uint8).repeat(8).view(torch.int64)
+    searches = []
+    monkeypatch.setattr(addresses.gc, "get_objects", lambda: searches.append(1) or [])
+    for numbers in (torch.tensor([-100, 0, 7, 65535]), unwritten):
+        assert list(addresses.addressed([numbers, 3, None])) == []
+    assert searches == []
+    assert list(addresses.addressed([torch.tensor([numbers.data_ptr()])])) == []
+    assert searches == [1]
 
 
 @triton.jit

@@ -11,13 +11,17 @@ import torch
 
 MAX_TABLE = 1 << 16
 """Entries; a longer int64 tensor is taken to hold data."""
+_ADDRESSES = range(1 << 16, 1 << 57)
+"""What may be an address of a process: Linux maps nothing below `vm.mmap_min_addr`, 64 KiB, and no processor gives a
+process more than 57 bits. Indices lie below, and the poison of memory that nothing has written above."""
 
 
 def addressed(arguments: Iterable[Any]) -> Iterator[torch.Tensor]:
     """The live CPU tensors whose first element an entry of some int64 argument points to."""
     tables = [argument for argument in arguments if _is_table(argument)]
-    entries = {entry for table in tables for entry in table.flatten().tolist() if entry > 0}
+    entries = {entry for table in tables for entry in table.flatten().tolist() if entry in _ADDRESSES}
     if not entries:
+        # A launch costs less than a look at every object of a process that has torch and Triton loaded.
         return
     for found in gc.get_objects():
         # Not isinstance: that asks some objects for their class, which runs code of theirs.

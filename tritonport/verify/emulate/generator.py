@@ -49,17 +49,8 @@ class Run:
     frames: list[Generator] = field(default_factory=list)
     failure: list[Frame] = field(default_factory=list)
     first_program: bool = True
-    _trees: dict[int, tuple[Any, ast.FunctionDef]] = field(default_factory=dict)
     _scopes: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     _globals: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    def tree(self, function: Any) -> ast.FunctionDef:
-        """The parsed definition of a device function."""
-        known = self._trees.get(id(function))
-        if known is None:
-            definition = function.parse().body[0]
-            known = self._trees[id(function)] = (function, definition)
-        return known[1]
 
     def scope(self, function: Any) -> dict[str, Any]:
         """The globals and captured variables of a device function, with the target's modules in place."""
@@ -165,7 +156,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         frames = self.run.frames
         frames.append(self)
         try:
-            self.visit_compound_statement(self.run.tree(self.jit_fn).body)
+            self.visit_compound_statement(_tree(self.jit_fn).body)
             result = tl.constexpr(None) if _KEEPS_CONSTEXPR_RESULTS else None
         except ReturnSignal as signal:
             result = signal.value
@@ -335,6 +326,15 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         tl.map_elementwise: _map_elementwise,
         gl.map_elementwise: _map_elementwise,
     }
+
+
+def _tree(function: Any) -> ast.FunctionDef:
+    """The parsed definition of a device function, the same one in every launch."""
+    # Kept by the function itself: hashing one means hashing all that it calls.
+    source, tree = getattr(function, "_emulated_tree", (None, None))
+    if source != function.src:
+        source, tree = function._emulated_tree = function.src, function.parse().body[0]
+    return tree
 
 
 def as_argument(value: Any) -> Any:
