@@ -12,7 +12,6 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import replaced
 from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
-from tritonport.upgrade.multibuffer import stores
 from tritonport.upgrade.multibuffer.behind import with_copies_behind_loops
 from tritonport.upgrade.multibuffer.callers import launched_through
 from tritonport.upgrade.multibuffer.copies import Copies
@@ -20,6 +19,7 @@ from tritonport.upgrade.multibuffer.depth import HELPER, Depth, Spelling, depth_
 from tritonport.upgrade.multibuffer.loads import with_loads_ahead
 from tritonport.upgrade.multibuffer.operations import versions
 from tritonport.upgrade.multibuffer.plan import STAYS, Plan, plan_function
+from tritonport.upgrade.multibuffer.stores import stored_descriptors
 from tritonport.upgrade.multibuffer.write import written
 
 TARGETS = ("sm_90", "sm_100", "sm_103")
@@ -79,7 +79,7 @@ def multibuffered(
     depths = _depths(module, plans)
     if not depths:
         return module.text, findings
-    renamed = renamed_functions(module, {HELPER, stores.HELPER}, target, triton)
+    renamed = renamed_functions(module, {HELPER}, target, triton)
     gl = alias(module, "triton.experimental.gluon.language", "gl")
     spelling = Spelling(gl, alias(module, "triton", "triton"), renamed.get(HELPER, HELPER), target)
     name = depth_name(module, depths)
@@ -89,15 +89,10 @@ def multibuffered(
         changed = _with_rings(changed, depth.kernel.qualified, name, gl, len(depth.rings))
     functions = {depth.kernel.qualified for depth in depths}
     changed = with_copies_behind_loops(changed, functions)
-    tma = alias(module, "triton.experimental.gluon.language.nvidia.hopper.tma", "tma")
-    begin_store = renamed.get(stores.HELPER, stores.HELPER)
-    ringed, changed = changed, stores.with_stores_under_way(changed, functions, stores.Spelling(gl, tma, begin_store))
-    stored = changed
     changed = with_loads_ahead(changed, functions, gl)
-    used = {HELPER, *([stores.HELPER] if stored is not ringed else [])}
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
-    body = with_functions(changed, list(changed.tree.body), used, place, target, triton, imports, renamed)
+    body = with_functions(changed, list(changed.tree.body), {HELPER}, place, target, triton, imports, renamed)
     text = changed.tree.with_changes(body=body).code
     text = break_long_lines(text, module.text, str(module.tree.default_indent))
     return with_header(text, STAGE, target, *versions(module)), findings
@@ -163,7 +158,7 @@ def _depths(module: SourceModule, plans: Sequence[Plan]) -> list[Depth]:
         way = launched_through(module, plan.kernel)
         assert not isinstance(way, str)
         loops = [loop.loop.node for ring in plan.rings for loop in ring.loops]
-        once = [*Copies(module).descriptors(plan.kernel), *stores.stored_descriptors(loops, module)]
+        once = [*Copies(module).descriptors(plan.kernel), *stored_descriptors(loops, module)]
         found.append(Depth(plan.kernel, plan.rings, way, once))
     return found
 
