@@ -129,7 +129,10 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls in a node, outer ones first."""
-    return (one for one in walk(node) if isinstance(one, cst.Call))
+    for one in walk(node):
+        if type(one) is cst.Call:
+            assert isinstance(one, cst.Call)
+            yield one
 
 
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:

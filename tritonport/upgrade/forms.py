@@ -6,8 +6,6 @@ import re
 
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
-from tritonport.source.syntax import dotted
-from tritonport.source.walk import calls_in
 
 
 def is_form(module: SourceModule, kernel: Kernel, which: str = "pointers|tiles") -> bool:
@@ -27,7 +25,8 @@ def is_fallback(module: SourceModule, kernel: Kernel, seen: frozenset[Kernel] = 
 
 
 def _callers(module: SourceModule, kernel: Kernel) -> list[Kernel]:
-    return [one for one in module.kernels if any(dotted(call.func) == kernel.name for call in calls_in(one.node))]
+    calls = module.calls.get(kernel.name, ())
+    return list({id(caller): caller for caller, _ in calls}.values())
 
 
 __all__ = ["is_fallback", "is_form"]
