@@ -146,7 +146,12 @@ def test_addresses_in_a_table_are_followed_where_that_is_asked_for():
 def test_whole_numbers_that_are_no_addresses_cost_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     unwritten = torch.full((3,), 0x5B, dtype=torch.uint8).repeat(8).view(torch.int64)
     searches = []
-    monkeypatch.setattr(addresses.gc, "get_objects", lambda: searches.append(1) or [])
+
+    def searched() -> list[object]:
+        searches.append(1)
+        return []
+
+    monkeypatch.setattr("gc.get_objects", searched)
     for numbers in (torch.tensor([-100, 0, 7, 65535]), unwritten):
         assert list(addresses.addressed([numbers, 3, None])) == []
     assert searches == []

@@ -331,10 +331,10 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
 def _tree(function: Any) -> ast.FunctionDef:
     """The parsed definition of a device function, the same one in every launch."""
     # Kept by the function itself: hashing one means hashing all that it calls.
-    source, tree = getattr(function, "_emulated_tree", (None, None))
-    if source != function.src:
-        source, tree = function._emulated_tree = function.src, function.parse().body[0]
-    return tree
+    known: tuple[str, ast.FunctionDef] | None = getattr(function, "_emulated_tree", None)
+    if known is None or known[0] != function.src:
+        known = function._emulated_tree = (function.src, function.parse().body[0])
+    return known[1]
 
 
 def as_argument(value: Any) -> Any:
