@@ -43,7 +43,8 @@ def test_host_code_and_comments_survive(path: Path) -> None:
 @pytest.mark.parametrize("version", ["3.6", "3.7", "3.8"])
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_the_output_is_for_the_version_that_was_asked_for(path: Path, version: str) -> None:
-    text = ported(path.read_text(encoding="utf-8"), version)
+    # Twice for the oldest here and for the newest above: what is between them has the forms of one or the other.
+    text = ported(path.read_text(encoding="utf-8"), version, twice=version == "3.6")
     said = re.search(
         r"^# tritonport: stage literal(?: for sm_\d+)?, Triton (3\.\d+)(?: to (3\.\d+))?$", text, re.MULTILINE
     )

@@ -1,5 +1,6 @@
 """Stage async-copy, operands of 8 bits that are cast before a dot: where that is, and that it computes the same."""
 
+from itertools import product as product_of
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ FORMS = {
     "by columns": (BY_COLUMNS, "x, w.to(x.dtype)"),
     "first": (BY_COLUMNS, "x.to(w.dtype), w"),
 }
+BLOCKS = ((16, 32), (64, 64), (16, 16))
+TYPES = ((torch.int8, torch.bfloat16), (torch.int8, torch.float32), (torch.float8_e5m2, torch.half))
 
 
 def kernel(form: str) -> str:
@@ -91,17 +94,15 @@ def test_a_tile_that_is_cast_before_the_dot_is_loaded_as_the_dot_reads_it() -> N
 def test_it_computes_the_same(form: str, target: str, tmp_path: Path) -> None:
     text = upgraded(kernel(form), target).text
     assert "arrived_operand(" in text
-    for block_m, block_k in ((16, 32), (64, 64), (16, 16)):
-        for narrow, wide in (
-            (torch.int8, torch.bfloat16),
-            (torch.int8, torch.float32),
-            (torch.float8_e5m2, torch.half),
-        ):
-            given = operands(40, 48, 80, form, narrow, wide)
-            folder = tmp_path / f"{block_m}{block_k}{narrow}{wide}"
-            folder.mkdir()
-            got = run(text, folder, target, **given, block_m=block_m, block_k=block_k)
-            assert torch.equal(got, product(given)), (block_m, block_k, narrow, wide)
+    for place, ((block_m, block_k), (narrow, wide)) in enumerate(product_of(BLOCKS, TYPES)):
+        # Every pair on one target; on the other, whose instruction alone is another one, each block and type once.
+        if target == "sm_80" and place % (len(TYPES) + 1) != 0:
+            continue
+        given = operands(40, 48, 80, form, narrow, wide)
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        got = run(text, folder, target, **given, block_m=block_m, block_k=block_k)
+        assert torch.equal(got, product(given)), (block_m, block_k, narrow, wide)
 
 
 def test_every_stage_behind_it_computes_the_same(tmp_path: Path) -> None:
