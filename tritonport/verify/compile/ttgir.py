@@ -56,6 +56,8 @@ def conversions(text: str, target: Any) -> tuple[tuple[LayoutConversion, ...], i
     test for ``gl.convert_layout(..., assert_trivial=True)``. A conversion in a function that is called, not inlined,
     from inside a loop counts as inside the loop.
     """
+    if "ttg.convert_layout" not in text:
+        return (), 0
     from triton._C.libtriton import ir
     from triton.compiler.compiler import make_backend
 
