@@ -40,6 +40,7 @@ class Launch(OfKernel):
         numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
         flags: the booleans, by parameter.
         absent: the parameters that were None.
+        storages: where the memory of each tensor begins, by parameter.
         compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
     """
 
@@ -47,6 +48,7 @@ class Launch(OfKernel):
     numbers: dict[str, int] = field(default_factory=dict, repr=False)
     flags: dict[str, bool] = field(default_factory=dict, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
+    storages: dict[str, int] = field(default_factory=dict, repr=False)
     compiled: list[Any] = field(default_factory=list, repr=False)
 
 
@@ -74,7 +76,9 @@ def _launch(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
     numbers = {name: value for name, value in named.items() if type(value) is int}
     flags = {name: value for name, value in named.items() if type(value) is bool}
     absent = frozenset(name for name, value in named.items() if value is None)
-    return Launch(fn, numbers=numbers, flags=flags, absent=absent)
+    tensors = tensor_arguments(fn, args, keywords)
+    storages = {name: int(tensor.untyped_storage().data_ptr()) for name, tensor in tensors.items()}
+    return Launch(fn, numbers=numbers, flags=flags, absent=absent, storages=storages)
 
 
 @contextmanager

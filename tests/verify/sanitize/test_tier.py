@@ -217,8 +217,7 @@ def test_what_differs_from_run_to_run_of_the_original_is_not_comparable(check):
     result = check(COMPARES, original=moving(ORIGINAL), port="given.py", case=case)
     verdict, summary = only(result)
     assert (verdict, {found.code for found in result.findings}) == (Verdict.NOT_COMPARABLE, {"TP805"})
-    said = "2 runs of the original differ from one another in what differs (3 results)"
-    assert summary == f"{said}: its atomics add in no fixed order"
+    assert summary == "2 runs of the original differ from one another in what differs (3 results)"
     assert "result[1] differs" in result.findings[0].message
 
 
@@ -226,9 +225,45 @@ def test_a_wrong_result_beside_one_that_moves_fails(check):
     port = edited(moving(PORT), ("x * factor", "x / (1.0 / factor)"))
     Path("given.py").write_text(port)
     result = check(COMPARES, original=moving(ORIGINAL), port="given.py")
-    said = "other bits in 3 results: the port computes something else, in which 100 runs of the original agree"
+    said = "other bits in 3 results: the port computes something else, in which 16 runs of the original agree"
     assert only(result) == (Verdict.FAIL, said)
     assert all("result[0] differs" in found.message for found in result.findings)
+
+
+ADDED = ("store(out_ptr + offs, x * factor, mask=mask)", "atomic_add(out_ptr + offs, x * factor, mask=mask)")
+
+
+def with_atomics(text: str, second: str) -> str:
+    """The sum by atomics into zeros, cast by torch; beside it what a second kernel stores."""
+    language = "gl" if "gluon" in text else "tl"
+    kernel = text[text.index("@gluon.jit" if language == "gl" else "@triton.jit") : text.index("def scale(")]
+    other = edited(kernel, ("def scale_kernel", "def other_kernel"), ("x * factor", second))
+    host = text[text.index("def scale(") :].replace("empty_like", "zeros_like")
+    launch = "other_kernel[(triton.cdiv(x.numel(), 128),)](x, more, x.numel(), factor, BLOCK=128)"
+    host = edited(host, ("return out", f"more = torch.empty_like(x)\n    {launch}\n    return out.half(), more"))
+    return edited(text[: text.index("def scale(")], ADDED) + other + host
+
+
+def test_what_atomics_of_floats_add_up_is_not_comparable_by_cause(check):
+    Path("given.py").write_text(edited(with_atomics(PORT, "x + factor"), ("x * factor", "x * factor * 1.01")))
+    case = edited(CASE, ("return x * factor", "return (x * factor).half(), x + factor"))
+    result = check(COMPARES, original=with_atomics(ORIGINAL, "x + factor"), port="given.py", case=case)
+    assert only(result)[0] is Verdict.NOT_COMPARABLE
+    assert "results are added up by atomics of floats, in whatever order programs come" in only(result)[1]
+    assert all("result[0] differs" in found.message for found in result.findings)
+
+
+def test_a_wrong_result_beside_a_sum_by_atomics_fails(check):
+    Path("given.py").write_text(with_atomics(PORT, "x + factor * 2.0"))
+    case = edited(CASE, ("return x * factor", "return (x * factor).half(), x + factor"))
+    result = check(COMPARES, original=with_atomics(ORIGINAL, "x + factor"), port="given.py", case=case)
+    assert only(result)[0] is Verdict.FAIL
+    assert all("result[1] differs" in found.message for found in result.findings)
+
+
+def test_atomics_of_the_port_alone_excuse_nothing(check):
+    Path("given.py").write_text(edited(PORT, ADDED, ("empty_like", "ones_like")))
+    assert check(COMPARES, port="given.py").verdict is Verdict.FAIL
 
 
 def test_a_port_that_moves_alone_fails(check):

@@ -11,12 +11,13 @@ import sys
 import time
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 JOB, RECORDS = "job.json", "records.jsonl"
-_MOST_RUNS = 100
-"""Of the original, where the port differs. In sums of four parts by atomics one element of 800 moves now and then."""
+_MOST_RUNS = 16
+"""Of the original, where the port differs in what no addition by atomics has reached."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,13 @@ class _Worker:
     def _run(self, sides: dict[str, Any], variation: Any) -> None:
         from tritonport.verify.side import SideFailed
 
-        runs = {}
+        runs: dict[str, Any] = {}
+        storages: dict[str, dict[int, int]] = {}
         for name, side in sides.items():
             self.side, self.case = name, side.case
             self.write("start", side=name, variation=str(variation))
             try:
-                runs[name] = run = side.run(variation)
+                runs[name] = run = side.run(variation, copy=partial(_kept, storages.setdefault(name, {})))
             except SideFailed as failed:
                 if not _is_refusal(failed):
                     raise
@@ -147,16 +149,19 @@ class _Worker:
             self.write("run", side=name, variation=str(variation), launches=launches)
         if len(runs) == 2:
             compared, differences = _compare(runs["original"], runs["port"])
+            reached = _reached(runs["original"], storages["original"]) & differences.keys()
+            left = differences.keys() - reached
             count, moving = 1, set[str]()
-            if differences:
-                count, moving = self._moving(sides["original"], variation, runs["original"], set(differences))
+            if left:
+                count, moving = self._moving(sides["original"], variation, runs["original"], left)
             self.write(
                 "compared",
                 variation=str(variation),
                 compared=compared,
                 differences=differences,
                 runs=count,
-                moving=sorted(moving),
+                moving=sorted(moving & left),
+                unordered=sorted(reached),
             )
 
     def _moving(self, side: Any, variation: Any, first: Any, different: set[str]) -> tuple[int, set[str]]:
@@ -191,6 +196,25 @@ class _Worker:
     def _raised(self, step: str, message: str, path: str, line: int, refused: bool, kernel: str = "") -> None:
         event = "refused" if refused else "raised"
         self.write(event, side=self.side, step=step, message=message, path=path, line=line, kernel=kernel)
+
+
+def _kept(storages: dict[int, int], leaf: Any) -> Any:
+    """A copy of a result; where the memory of the result begins is noted by the identity of the copy."""
+    import torch
+
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    copy = leaf.detach().clone()
+    storages[id(copy)] = int(leaf.untyped_storage().data_ptr())
+    return copy
+
+
+def _reached(run: Any, storages: dict[int, int]) -> set[str]:
+    """The results of a run that additions by atomics have reached, by the names of a comparison."""
+    from tritonport.verify.sanitize.order import unordered
+
+    named = {**run.results, **run.mutated}
+    return unordered(run.launches, {name: storages[id(leaf)] for name, leaf in named.items() if id(leaf) in storages})
 
 
 def _is_refusal(failed: Any) -> bool:
