@@ -150,3 +150,17 @@ def test_addresses_have_the_names_of_the_kernel(run: Run, folder: Path) -> None:
         "c_ptr + BLOCK_M * pid_m * stride_cm + BLOCK_N * pid_n + i0 * stride_cm + i1",
     ):
         assert f"  {address}  " in shown, shown
+
+
+def test_what_no_dot_reads_is_not_what_the_stage_is_about(run: Run, folder: Path) -> None:
+    beside = (
+        "    row = tl.load(a_ptr + tl.arange(0, BLOCK_M)[:, None] * stride_am + tl.arange(0, BLOCK_K)[None, :])\n"
+        "    tl.device_print('total', tl.sum(row))\n"
+    )
+    (folder / "mm.py").write_text(matmul().replace("    acc =", beside + "    acc =", 1))
+    shown = run("check", "--stage", "tma", "mm.py").stdout.splitlines()
+    verdicts = {" ".join(line.split()[1:3]): line.split()[-1] for line in shown if line.split()[:1]}
+    assert (verdicts["load row"], verdicts["load a"], verdicts["load b"]) == ("-", "legal", "legal")
+    (folder / "mm.py").write_text(matmul().replace("acc += tl.dot(a, b)", "acc += tl.sum(a) + tl.sum(b)"))
+    found = run("check", "--stage", "tma", "mm.py").stdout
+    assert "load a" in found and "store" in found and "legal" not in found and "TP4" not in found

@@ -203,8 +203,10 @@ def _body(body: str, indent: str, step: str, limit: int) -> list[str]:
         parts = [body[a + 1 : b].strip() for a, b in pairwise(bounds)]
         lines: list[str] = []
         for part in (part for part in parts if part):
-            *before, last = _fitting(part, indent, step, limit - 1)  # and a comma
-            lines += [*before, last + ","]
+            made = _fitting(part, indent, step, limit)
+            if len(made[-1]) == limit:
+                made = _fitting(part, indent, step, limit - 1)  # there is a comma too
+            lines += [*made[:-1], made[-1] + ","]
         return lines
     if operators:
         return _at_operators(body, indent, step, limit)

@@ -47,7 +47,15 @@ def considered(stage: str, access: Access) -> bool:
     """Whether a stage is about an access at all."""
     if stage == "async-copy":
         return access.kind == "load" and bool(access.loops) and _rank(access) != 0 and feeds_a_dot(access)
+    if access.kind == "load" and not (
+        access.target and feeds_dot(access.target, list(_lines(access.kernel.node.body)))
+    ):
+        return False  # of the loads those of the tiles that dots read
     return access.kind in ("load", "store") and _rank(access) not in (0, 1)
+
+
+def _lines(body: cst.BaseSuite) -> Iterator[cst.BaseStatement]:
+    return (line for line in body.body if isinstance(line, cst.BaseStatement))
 
 
 def feeds_a_dot(access: Access) -> bool:

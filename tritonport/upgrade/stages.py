@@ -154,6 +154,8 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
     triton = alias(module, "triton", "triton")
     done = "tma" in stages_of(literal.text)
     spelled: list[Kernel] = []
+    of_function: dict[str, list[Diagnostic]] = {}
+    opened: dict[str, frozenset[str]] = {}
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
@@ -172,8 +174,17 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
             plans.append(plan)
         elif copies_of(kernel) and "tile_descriptor" in available(options.target):
             spelled.append(kernel)
-        found += [original.diagnostic(one) for one in plan.refused]
+        said_of = [original.diagnostic(one) for one in plan.refused]
+        opened[kernel.name] = plan.opened if plan.loads else frozenset()
+        if is_called(module, kernel):
+            of_function[kernel.name] = said_of
+        else:
+            found += said_of
         found += [one for tile in (*plan.loads, *plan.stores) for one in original.hints_of(tile.access)]
+    # What a function of the file reads is said of the kernels that copy it in the place of their calls.
+    for name, said_of in of_function.items():
+        callers = {caller.name for caller, _ in module.calls.get(name, ()) if caller.name != name}
+        found += said_of if any(name not in opened.get(caller, ()) for caller in callers) else []
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
     if not plans and not spelled:
         return replace(literal, diagnostics=tuple(found))
@@ -370,8 +381,18 @@ class _Original:
         ]
         same.sort(key=lambda one: (one.base != access.base, one.target != access.target))
         if not same:
+            same = self._in_functions(access)
+        if not same:
             return self.module.line_of(kernel), 1
         return self.module.position(same[0].node)
+
+    def _in_functions(self, access: Access) -> list[Access]:
+        """The access in a function that other kernels call, whose body stands in one of them in the port; its names
+        may have a number behind them there."""
+        name = re.sub(r"_\d+$", "", access.target)
+        functions = (one for one in self.kernels.values() if is_called(self.module, one))
+        every = [one for function in functions for one in self._accesses(function) if one.kind == access.kind]
+        return [one for one in every if one.target and one.target in (access.target, name)]
 
 
 def _signature(access: Access) -> tuple[str, str, str | None]:

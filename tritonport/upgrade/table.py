@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.access.forms import plus, show, times
+from tritonport.analysis.access.reader import is_called
 from tritonport.analysis.dims import Dim, symbol
 from tritonport.convert import ConvertOptions
 from tritonport.convert.block_pointers import without_block_pointers
@@ -114,10 +115,15 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
         rows = []
         for access in accesses_of(module, kernel):
             line, column = module.position(access.node)
-            failed = (
-                tuple(reasons(stage, access)) or said.get((line, column), ()) if considered(stage, access) else None
-            )
+            failed: tuple[Reason, ...] | None = None
+            if considered(stage, access):
+                # A function is opened in the kernels that call it, where its arguments have forms.
+                opened = stage == "tma" and is_called(module, kernel)
+                failed = (() if opened else tuple(reasons(stage, access))) or said.get((line, column), ())
             rows.append(Row(access, line, column, failed))
+        if stage == "tma" and not any(row.access.kind == "load" and row.reasons == () for row in rows):
+            # The stage is about stores beside loads that are copied.
+            rows = [replace(row, reasons=None) if row.access.kind == "store" else row for row in rows]
         if rows:
             tables.append(KernelTable(kernel.qualified, module.line_of(kernel), tuple(rows)))
     return tables

@@ -51,6 +51,7 @@ class Reader(ExpressionReader):
         self.origins: dict[str, str] = {}
         self.parts: dict[tuple[str, int], str] = {}
         self.joins: dict[str, list[int]] = {}
+        self.decided: dict[str, dict[str, tuple[Value, Value, Value]]] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
             value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
@@ -148,9 +149,11 @@ class Reader(ExpressionReader):
     def _if(self, statement: cst.If) -> None:
         self.evaluate(statement.test)
         before = dict(self.environment)
+        known = self._known_in(statement, before)
         self.branches += 1
+        self.environment.update({name: branches[0] for name, branches in known.items()})
         self._block(statement.body)
-        then, self.environment = self.environment, dict(before)
+        then, self.environment = self.environment, {**before, **{name: both[1] for name, both in known.items()}}
         if isinstance(statement.orelse, cst.If):
             self._if(statement.orelse)
         elif statement.orelse is not None:
@@ -159,7 +162,9 @@ class Reader(ExpressionReader):
         merged: Environment = {}
         for name in dict.fromkeys([*then, *self.environment]):
             one, other = then.get(name), self.environment.get(name)
-            if one is None or other is None or one == other:
+            if name in known and (one, other) == known[name]:
+                merged[name] = before[name]
+            elif one is None or other is None or one == other:
                 found = one if one is not None else other
                 assert found is not None
                 merged[name] = found
@@ -168,7 +173,23 @@ class Reader(ExpressionReader):
                 merged[name] = self._masks(statement, one, other) or _either(name, atom, one, other)
                 if _is_number(one) and _is_number(other):
                     self.origins[atom] = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
+                if self._is_fixed(statement.test):
+                    self.decided.setdefault(self.text(statement.test), {})[name] = (merged[name], one, other)
         self.environment = merged
+
+    def _known_in(self, statement: cst.If, before: Environment) -> dict[str, tuple[Value, Value]]:
+        """What names are in the two branches of an `if` that an earlier one on the same test has given two values."""
+        decided = self.decided.get(self.text(statement.test), {}) if self._is_fixed(statement.test) else {}
+        return {name: (one, other) for name, (merged, one, other) in decided.items() if before.get(name) is merged}
+
+    def _is_fixed(self, test: cst.BaseExpression) -> bool:
+        """Whether a test is the same wherever it is asked: of arguments that stay what they are, or whether one is
+        None."""
+        names = {node.value for node in walk(test) if isinstance(node, cst.Name)}
+        if not names <= {*(parameter.name for parameter in self.kernel.parameters), "None"}:
+            return False
+        of_none = isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, (cst.Is, cst.IsNot))
+        return of_none or not names & self.reassigned
 
     def _masks(self, statement: cst.If, one: Value, other: Value) -> Mask | None:
         """One mask of two, where the test is the same wherever it is asked; None where one of them is no mask."""

@@ -179,13 +179,20 @@ def pointing(node: cst.CSTNode, module: SourceModule) -> set[str]:
     return names_of(replaced(node, swaps)) if swaps else names_of(node)
 
 
+_OF_DESCRIPTORS = frozenset({"tma_load", "tma_operand"})
+"""Functions of the port that bring a tile of a descriptor."""
+
+
 def _holds_no_pointer(node: cst.CSTNode, module: SourceModule) -> bool:
-    """Whether a node is what a load of the language brings, or the type of something."""
+    """Whether a node is what a load of the language or of a descriptor brings, or the type of something."""
     if isinstance(node, cst.Attribute):
         return node.attr.value in ("dtype", "element_ty", "type", "shape")
+    if called(node) in _OF_DESCRIPTORS:
+        return True
     if not isinstance(node, cst.Call) or called(node) != "load":
         return False
-    return any(name.startswith(LANGUAGE) for name in module.qualified_names(node.func))
+    names = module.qualified_names(node.func)
+    return any(name.startswith(LANGUAGE) for name in names) or (isinstance(node.func, cst.Attribute) and not names)
 
 
 def _decided(kernel: Kernel, triton: str) -> list[tuple[str, str, list[cst.If]]]:

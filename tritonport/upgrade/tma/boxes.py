@@ -55,7 +55,7 @@ class Box:
     Attributes:
         unit: per dimension of the tile that can be the contiguous one, the argument that has to be 1 then; None where
             it always is.
-        checked: arguments that coordinates are made of, which must not be negative.
+        checked: arguments that coordinates are made of, which must not be negative, and conditions on arguments.
         bent: the dimensions whose coordinates wrap or stop at a bound: rows beyond it are zero in the copy.
     """
 

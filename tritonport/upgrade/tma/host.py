@@ -35,7 +35,8 @@ def descriptor_text(
     options = [", either_order=True"] if tile.order is None else []
     options += [", stored=True"] if tile.access.kind == "store" else []
     text = f"{helpers['tile_descriptor']}({pointer}, {lists}{''.join(options)})"
-    tests = list(dict.fromkeys([*conditions, *(f"{host.source(name)} >= 0" for name in tile.box.checked)]))
+    checked = (f"{one} >= 0" if one.isidentifier() else one for one in tile.box.checked)
+    tests = list(dict.fromkeys([*conditions, *(host.source(one) for one in checked)]))
     tests = [as_operand(test) if len(tests) > 1 else test for test in tests]
     return f"{text} if {' and '.join(tests)} else None" if tests else text
 

@@ -24,18 +24,19 @@ _DEPTH = 3
 """How deep calls are opened."""
 
 
-def opened(kernel: Kernel) -> tuple[Kernel, tuple[Way, ...]]:
+def opened(kernel: Kernel) -> tuple[Kernel, tuple[Way, ...], frozenset[str]]:
     """The kernel with functions of its file in the place of their calls; itself where there is none to open.
 
     Second: the ways to `if`s in it that were early returns on what only the kernel knows. A function may return values
     of two types there, and an `if` may not leave a name with two: such a branch has to be decided before the form is
-    of use.
+    of use. Third: the names of the functions.
     """
     opener = _Opener(kernel)
     body = opener.block(kernel.node.body, _DEPTH)
-    if not opener.count:
-        return kernel, ()
-    return replace(kernel, node=kernel.node.with_changes(body=body)), tuple(opener.open_ways)
+    if not opener.functions:
+        return kernel, (), frozenset()
+    form = replace(kernel, node=kernel.node.with_changes(body=body))
+    return form, tuple(opener.open_ways), frozenset(opener.functions)
 
 
 class _Opener:
@@ -46,7 +47,7 @@ class _Opener:
         bindings = kernel.module.bindings
         self.names = Names({*taken, *bindings.imported, *bindings.assigned, *bindings.kernels})
         self.constexprs = {one.name for one in kernel.parameters if one.constexpr}
-        self.count = 0
+        self.functions: set[str] = set()
         self.open_ways: list[Way] = []
 
     def block(self, body: cst.BaseSuite, depth: int) -> cst.BaseSuite:
@@ -68,7 +69,6 @@ class _Opener:
         found = self._expanded(line) if depth else None
         if found is None:
             return [line]
-        self.count += 1
         return [one for made in found for one in self._line(made, depth - 1)]
 
     def _branches(self, node: cst.If, depth: int) -> cst.If:
@@ -95,6 +95,7 @@ class _Opener:
         given = _given(callee, call)
         if given is None or self._free(callee) & self.own:
             return None
+        self.functions.add(callee.name)
         return self._body(line, small, callee, given)
 
     def _free(self, callee: Kernel) -> set[str]:

@@ -15,7 +15,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
-from tritonport.upgrade.dots import Operand, feeds_dot, operand_of
+from tritonport.upgrade.dots import Operand, operand_of
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
 from tritonport.upgrade.tma.assume import (
     WRITES,
@@ -52,9 +52,9 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     """
     plan = _decided(module, kernel, triton)
     if plan.refused or not plan.loads:
-        form, ways = opened(kernel)
+        form, ways, functions = opened(kernel)
         if form is not kernel:
-            other = replace(_decided(module, form, triton), kernel=kernel)
+            other = replace(_decided(module, form, triton), kernel=kernel, opened=functions)
             more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
             plan = other if more and _decides(other, ways) else plan
     return plan
@@ -82,6 +82,11 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
             for other in tried:
                 plan = _better(plan, other)
             base = plan.assumed or base
+    # Where there are copies under an `if` alone, the form with the copies is for the launches that come to it.
+    for one in plan.only:
+        taken = _planned(module, kernel, triton, (*plan.assumed, Assumed(one.test, one.on_host, one.taken)))
+        if len(taken.loads) > len(plan.loads):
+            plan = taken
     return plan
 
 
@@ -108,7 +113,7 @@ def _says(plan: KernelPlan, *words: str) -> bool:
 
 
 def _operands(module: SourceModule, kernel: Kernel) -> list[Access]:
-    return [one for one in accesses_of(module, kernel) if one.kind == "load" and _is_operand(one, kernel)]
+    return [one for one in accesses_of(module, kernel) if one.kind == "load" and considered("tma", one)]
 
 
 def _as_if_behind(plan: KernelPlan) -> list[Access]:
@@ -128,7 +133,7 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
     planner = _Planner(kernel, accesses, _host(kernel, accesses, triton))
     loads: list[Tile] = []
     refused: list[Refused] = []
-    operands = [access for access in accesses if access.kind == "load" and _is_operand(access, kernel)]
+    operands = [access for access in accesses if access.kind == "load" and considered("tma", access)]
     merged: set[int] = set()
     for access in operands:
         if id(access) in merged:
@@ -142,25 +147,20 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
             loads.append(found)
         else:
             refused += [Refused(access, reason) for reason in found]
+    only: tuple[Switch, ...] = ()
     if all(tile.switches for tile in loads):
+        only = tuple(dict.fromkeys(one for tile in loads for one in tile.switches))
         # Without a descriptor that every launch needs nothing says which form it takes.
         refused += [Refused(tile.access, Reason(NO_DESCRIPTOR, planner.under(tile.access))) for tile in loads]
         loads = []
     stores, stay = planner.stores() if loads else ([], [])
     refused += stay
-    return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel)
+    return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel, only)
 
 
 def _host(kernel: Kernel, accesses: Sequence[Access], triton: str) -> HostNames:
     pointers = {access.base for access in accesses if access.base is not None}
     return HostNames(kernel, triton, pointers, meanings(kernel, accesses))
-
-
-def _is_operand(access: Access, kernel: Kernel) -> bool:
-    """Whether a load is of a tile that a dot reads."""
-    if isinstance(access.address, Form) and access.address.rank < 2:
-        return False
-    return bool(access.target) and feeds_dot(access.target, list(kernel.node.body.body))  # type: ignore[arg-type]
 
 
 class _Planner:
@@ -283,7 +283,10 @@ class _Planner:
         tiles: list[Tile] = []
         stay: list[Refused] = []
         for one in every:
-            tile = self.tile(one) if one.base in failed else found[id(one.node)]
+            # Of a store that fails by itself, why; of the others to that tensor, that they are not alone.
+            tile = found[id(one.node)]
+            if isinstance(tile, Tile) and one.base in failed:
+                tile = self.tile(one)
             if isinstance(tile, Tile):
                 tiles.append(tile)
             else:

@@ -3,49 +3,136 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Loop
-from tritonport.analysis.access.forms import plus, times
+from tritonport.analysis.access.forms import plus, show, times
+from tritonport.analysis.access.indexed import goes_down, polynomial, quotient, term
 from tritonport.analysis.access.loops import iteration_of
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
-from tritonport.upgrade.tma.terms import HOST_FUNCTIONS, goes_down, quotient, term
+from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
 
 
 def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collection[str] = ()) -> tuple[str, ...] | None:
-    """The arguments that must not be negative for a coordinate to be zero or more; None where that is not shown.
+    """What a launch is asked for a coordinate to be zero or more: names of arguments that must not be negative, and
+    conditions on arguments. None where it is not shown.
 
     It is shown of a sum of products of indices that start at zero or above, of the program's id, of sizes, and of what
     a schedule of tiles makes of these alone. `positive`: names of what is above zero.
     """
-    signs = _Signs(access, kernel, positive)
-    return tuple(sorted(signs.relied)) if signs.of(dim) else None
+    for asking in (False, True):
+        signs = _Signs(access, kernel, positive, asking)
+        if signs.of(dim):
+            return tuple(sorted(signs.relied))
+    return None
 
 
 class _Signs:
     """What is known of the signs of a kernel's numbers at one place.
 
     Attributes:
-        relied: the arguments that the answers rely on: run-time ones, and compile-time ones that are a summand.
+        asking: whether the launch may be asked for more than the signs of arguments.
+        relied: what the answers rely on: arguments that are not below zero, run-time ones and compile-time ones that
+            are a summand, and conditions on arguments (`T >= C`).
     """
 
-    def __init__(self, access: Access, kernel: Kernel, positive: Collection[str]) -> None:
-        self.access, self.kernel, self.positive = access, kernel, positive
+    def __init__(self, access: Access, kernel: Kernel, positive: Collection[str], asking: bool) -> None:
+        self.access, self.kernel, self.positive, self.asking = access, kernel, positive, asking
         self.parameters = {one.name: one.constexpr for one in kernel.parameters}
         self.loops = {loop.target: loop for loop in access.loops}
         self.relied: set[str] = set()
 
     def of(self, dim: Dim) -> bool:
-        """Whether a polynomial is zero or more."""
+        """Whether a polynomial is zero or more; if not of itself, then with the index of a loop at its bound."""
+        relied = set(self.relied)
+        for shown in (self._terms, self._asked_of_launch):
+            if shown(dim):
+                return True
+            self.relied = set(relied)
+        for loop in reversed(self.access.loops):
+            for bounded in self._at_bounds(dim, loop):
+                self.relied = set(relied)
+                if self.of(bounded):
+                    return True
+        self.relied = relied
+        return False
+
+    def _terms(self, dim: Dim) -> bool:
         for monomial, factor in self._without_last(dim).terms:
             if factor < 0 or not all(self._atom(atom) for atom in monomial):
                 return False
             if monomial and all(self.parameters.get(atom) for atom in monomial):
                 self.relied.update(monomial)
+        return True
+
+    def _asked_of_launch(self, dim: Dim) -> bool:
+        """Whether what is not shown of a polynomial is a difference of arguments, which the launch looks at."""
+        known = polynomial({key: value for key, value in dim.terms if all(atom in self.parameters for atom in key)})
+        rest = plus(dim, known, -1)
+        if not self.asking or not self._terms(rest):
+            return False
+        less = [(key, -value) for key, value in known.terms if value < 0]
+        more = plus(known, polynomial(dict(less)))
+        if not less or not more.atoms():
+            return False
+        self.relied.add(f"{show(more)} >= {show(polynomial(dict(less)))}")
+        return True
+
+    def _at_bounds(self, dim: Dim, loop: Loop) -> Iterator[Dim]:
+        """A polynomial with the index of a loop at the bound at which it is least."""
+        parts = [(key, value) for key, value in dim.terms if loop.target in key]
+        if loop.kind not in ("range", "static_range") or loop.first is None or loop.stride is None or not parts:
+            return
+        ends = self._ends(loop)
+        falls = bool(ends) and goes_down(loop)
+        rising = all(value > 0 for _, value in parts)
+        if not rising and not all(value < 0 for _, value in parts):
+            return
+        if any(key.count(loop.target) > 1 for key, _ in parts):
+            return
+        if not falls and not all(factor > 0 for _, factor in loop.stride.terms):
+            return
+        # Of a falling index the end is the least, of a rising one the start.
+        for bound in ends if falls == rising else [loop.first]:
+            found = dim
+            for key, value in parts:
+                others = tuple(atom for atom in key if atom != loop.target)
+                if not all(self._atom(atom) for atom in others):
+                    return
+                found = plus(plus(found, term(key, value), -1), times(term(others, value), bound))
+            yield found
+
+    def _ends(self, loop: Loop) -> list[Dim]:
+        """What the index of a loop does not go beyond: the number before its end, and where the step divides the way to
+        the end the one a step before it."""
+        assert loop.first is not None and loop.stride is not None
+        if loop.end is None:
+            return []
+        down = goes_down(loop)
+        one = times(dims.ONE, dims.number(-1)) if not down else dims.ONE
+        found = [plus(loop.end, one)]
+        if loop.stride != times(one, dims.number(-1)) and self._divides(loop.stride, plus(loop.end, loop.first, -1)):
+            found.append(plus(loop.end, loop.stride, -1))
+        return found
+
+    def _divides(self, step: Dim, distance: Dim) -> bool:
+        """Whether a step of one compile-time number divides a distance, of which the launch is asked what is left."""
+        if len(step.terms) != 1 or abs(step.terms[0][1]) != 1 or len(step.terms[0][0]) != 1:
+            return quotient(distance, step) is not None if len(step.terms) == 1 else False
+        size = step.terms[0][0][0]
+        if not self.parameters.get(size):
+            return False
+        for key, value in distance.terms:
+            if quotient(term(key, value), step) is not None:
+                continue
+            multiple = next((atom for atom in key if self.parameters.get(atom)), None)
+            if multiple is None:
+                return False
+            self.relied.add(f"{multiple} % {size} == 0")
         return True
 
     def _without_last(self, dim: Dim) -> Dim:
@@ -100,7 +187,7 @@ class _Signs:
     def _counts_down(self, loop: Loop) -> bool:
         """Whether a loop that goes down ends before its index is below zero.
 
-        Its index stays above its end. Where the step divides the first index, every index is a multiple of the step, so
+        Its index stays above its end. Where the step divides the way to the end, it stays a whole step above it, so
         that an end of one step below zero is enough: `range(cdiv(K, B) * B - B, -B, -B)`.
         """
         if loop.kind not in ("range", "static_range") or loop.end is None or not goes_down(loop):
@@ -111,10 +198,15 @@ class _Signs:
         step = times(loop.stride, dims.number(-1))
         # The launch asks that what the step is made of is not below zero; no loop has a step of zero.
         sizes = step.atoms()
-        if len(step.terms) != 1 or quotient(loop.first, step) is None or not all(map(self.parameters.get, sizes)):
-            return False
-        self.relied.update(sizes)
-        return self.of(plus(loop.end, step))
+        relied = set(self.relied)
+        aligned = self._divides(step, plus(loop.first, loop.end, -1)) or (
+            len(step.terms) == 1 and quotient(loop.first, step) is not None
+        )
+        if aligned and all(map(self.parameters.get, sizes)) and self.of(plus(loop.end, step)):
+            self.relied.update(sizes)
+            return True
+        self.relied = relied
+        return False
 
     def _node(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Constant):
@@ -127,7 +219,7 @@ class _Signs:
             if isinstance(node.op, ast.Mod):
                 return self._node(node.left)  # the sign of the dividend
             # A schedule divides by sizes of groups, which no program leaves at zero.
-            return isinstance(node.op, ast.FloorDiv) and self._node(node.left) and self._of_sizes(node.right)
+            return isinstance(node.op, (ast.FloorDiv, ast.Div)) and self._node(node.left) and self._of_sizes(node.right)
         if isinstance(node, ast.IfExp):
             return self._node(node.body) and self._node(node.orelse)
         return isinstance(node, ast.Call) and self._call(node)
@@ -136,6 +228,8 @@ class _Signs:
         name = _called(node)
         if name in ("program_id", "num_programs"):
             return True
+        if name in ("floor", "ceil"):
+            return len(node.args) == 1 and self._node(node.args[0])
         if name in ("max", "maximum"):
             return any(self._node(argument) for argument in node.args)
         if name == "where":

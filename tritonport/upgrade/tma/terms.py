@@ -129,7 +129,7 @@ class HostNames:
 
     def _grouped(self, node: ast.expr) -> str:
         text = self._text(node)
-        return f"({text})" if isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare)) else text
+        return f"({text})" if isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp)) else text
 
 
 def as_operand(test: str) -> str:
@@ -194,7 +194,11 @@ class KernelNames:
                 if len(left.terms) < len(dim.terms):
                     part = name if factor == dims.ONE else f"{name} * {show(factor)}"
                     return f"{part} + {self._spelled(left)}" if left.terms else part
-        return " + ".join(self._term(key, value) for key, value in dim.terms)
+        less = [self._term(key, -value) for key, value in dim.terms if value < 0]
+        more = [self._term(key, value) for key, value in dim.terms if value > 0]
+        if not more:
+            raise Spelled("it goes down")
+        return " - ".join([" + ".join(more), *less])
 
     def _named(self, dim: Dim) -> str | None:
         """`pid_m * BLOCK_M`, where `pid_m` is a name for what is multiplied; the shortest there is."""
@@ -209,8 +213,6 @@ class KernelNames:
         if own is not None:
             return own
         parts = [self._atom(atom) for atom in monomial]
-        if factor < 0:
-            raise Spelled("it goes down")
         return " * ".join([*(parts if parts else ["1"]), *([str(factor)] if factor != 1 else [])])
 
     def _atom(self, atom: str) -> str:

@@ -69,6 +69,8 @@ class KernelPlan:
     Attributes:
         assumed: what holds of the launches whose tiles are copied.
         form: the kernel with the branches that these launches take, of which the copies are a part.
+        only: branches without which there are no copies, where every copy stands under an `if`.
+        opened: functions of the file whose bodies stand in the form where they were called.
     """
 
     kernel: Kernel
@@ -77,6 +79,8 @@ class KernelPlan:
     refused: tuple[Refused, ...]
     assumed: tuple[Assumed, ...]
     form: Kernel
+    only: tuple[Switch, ...] = ()
+    opened: frozenset[str] = frozenset()
 
     @property
     def whole(self) -> bool:

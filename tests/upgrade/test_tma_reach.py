@@ -1,0 +1,221 @@
+"""Stage tma: coordinates that loops keep from falling below zero, pointers moved under a flag, copies in one branch."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade import test_tma_switches
+from tests.upgrade.test_tma import run, upgraded
+from tests.upgrade.test_tma_proofs import expected, given
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, K, first, N: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr, COUNT: tl.constexpr,
+):
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N)
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    LOOP
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(
+            a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+        )
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b, first=None):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M + 5, N), 7.0)
+    first = K if first is None else first
+    product_kernel[(triton.cdiv(M, 16),)](
+        a, b, c, M, K, first, N=N, BLOCK=16, WIDE=32, COUNT=triton.cdiv(K, 16)
+    )
+    return c
+"""
+WIDE = "for k in range(tl.cdiv(K, WIDE) * WIDE - BLOCK, -BLOCK, -BLOCK):"
+LAST = "for k in range(K - first, K, BLOCK):"
+BACK = "for step in range(tl.cdiv(K, BLOCK)):\n        k = (tl.cdiv(K, BLOCK) - 1 - step) * BLOCK"
+UNROLLED = "for step in tl.static_range(COUNT):\n        k = (COUNT - 1 - step) * BLOCK"
+FLOOR = "for k in range((tl.floor(tl.program_id(0) * BLOCK / WIDE) * 0).to(tl.int32) * WIDE, K, BLOCK):"
+LOOPS = {
+    "down by parts of a block": WIDE,
+    "the last ones": LAST,
+    "back by the count": BACK,
+    "unrolled": UNROLLED,
+    "from a floor": FLOOR,
+}
+
+
+def kernel(loop: str) -> str:
+    return KERNEL.replace("LOOP", loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+@pytest.mark.parametrize("depth", [0, 8, 40, 41])
+def test_an_index_stays_above_zero_by_its_loop(loop: str, depth: int, tmp_path: Path) -> None:
+    inputs = given(24, depth)
+    got, made = run(upgraded(kernel(loop)).text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert made == ([True] * 3 if depth in (8, 40) else [False, True, True] if depth else [False, False, True])
+
+
+def test_what_only_the_launch_knows_is_asked_of_it(tmp_path: Path) -> None:
+    text = upgraded(kernel(LAST)).text
+    assert text.count('if args["K"] >= args["first"] else None') == 2
+    inputs = given(24, 40)
+    got, made = run(text, tmp_path, **inputs, first=24)
+    wanted = expected({"a": inputs["a"][:, 16:], "b": inputs["b"][16:]})
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [True] * 3
+    assert upgraded(kernel(WIDE)).text.count('(args["WIDE"] % args["BLOCK"]) == 0') == 2
+    for loop in (BACK, UNROLLED):
+        assert "else None" not in upgraded(kernel(loop)).text.partition("a_desc")[2].partition("@gluon.jit")[0]
+
+
+@pytest.mark.parametrize(
+    ("loop", "wrong"),
+    [
+        (WIDE, WIDE.replace("* WIDE - BLOCK", "* WIDE - 1 - BLOCK")),
+        (WIDE, WIDE.replace(", -BLOCK, -BLOCK", ", -2 * BLOCK, -BLOCK")),
+        (WIDE, WIDE.replace("- BLOCK, -BLOCK", "- BLOCK, tl.load(c_ptr).to(tl.int32), -BLOCK", 1)),
+        (LAST, LAST.replace("K - first", "K - tl.load(c_ptr).to(tl.int32)")),
+        (LAST, LAST.replace("K - first", "K - tl.program_id(0) * first")),
+        (BACK, BACK.replace("- 1 - step", "- 2 - step")),
+        (BACK, BACK.replace("for step in range(tl.cdiv(K, BLOCK))", "for step in range(first)")),
+    ],
+)
+def test_an_index_that_may_fall_below_zero_is_refused(loop: str, wrong: str) -> None:
+    assert loop != wrong
+    found = upgraded(kernel(wrong))
+    assert all("may be negative" in one.message for one in found.diagnostics if one.code == "TP412")
+    assert sum(one.code == "TP412" for one in found.diagnostics) == 2 and "a_desc" not in found.text
+
+
+# -- pointers that a flag moves
+
+MOVED = test_tma_switches.KERNEL.replace(
+    "    places, cols =",
+    "    if HAS_FIRST:\n        first_ptr += (tl.program_id(0) * 0 + 1) * N * N\n    places, cols =",
+    1,
+)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_pointer_that_a_flag_moves_is_what_it_is_under_the_flag(first: bool, tmp_path: Path) -> None:
+    inputs = test_tma_switches.inputs(first, False)
+    own = inputs["first"]
+    wanted = test_tma_switches.product(inputs)
+    if own is not None:
+        inputs["first"] = torch.stack([own * 0 + 1, own])
+    text = upgraded(MOVED).text
+    got, made = run(text, tmp_path, **inputs)
+    torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)
+    assert "first_desc" in text and made == [True] * (4 + 2 * first)
+
+
+def test_a_flag_that_changes_in_between_says_nothing() -> None:
+    changed = (
+        MOVED.replace("HAS_FIRST", "flag")
+        .replace("flag: tl.constexpr", "flag")
+        .replace("    acc = tl.zeros((BLOCK, N)", "    flag = flag - 1\n    acc = tl.zeros((BLOCK, N)", 1)
+    )
+    found = upgraded(changed)
+    assert "first_desc" not in found.text
+    assert any("first_ptr after an if" in one.message for one in found.diagnostics)
+
+
+# -- copies in one branch, descriptors beside pointers
+
+ONE_BRANCH = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, M, K, N: tl.constexpr, BLOCK: tl.constexpr, OUT: tl.constexpr):
+    rows, cols, steps = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, BLOCK)
+    out = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK, N])
+    top = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BLOCK, N])
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    if not OUT:
+        a = tl.load(
+            a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+        )
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc = tl.dot(a, b)
+    acc += top.load([0, 0]).to(tl.float32)
+    out.store([tl.program_id(0) * BLOCK, 0], acc)
+
+
+def launch(a, b, out=False):
+    (M, K), N = a.shape, b.shape[1]
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8))
+    c = torch.full((M, N), 7.0)
+    product_kernel[(triton.cdiv(M, 16),)](a, b, c, M, K, N=N, BLOCK=16, OUT=out)
+    return c
+"""
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_copies_under_one_flag_are_for_the_launches_that_come_to_it(out: bool, tmp_path: Path) -> None:
+    inputs: dict[str, Any] = given(24, 16)
+    text = upgraded(ONE_BRANCH).text
+    got, made = run(text, tmp_path, **inputs, out=out)
+    top = inputs["b"].float()[None].expand(2, 16, 32).reshape(32, 32)[:24]
+    torch.testing.assert_close(got, top + (0 if out else expected(inputs)[:24]), rtol=0, atol=0)
+    assert made == ([] if out else [True, True])
+
+
+def test_a_descriptor_stores_to_what_it_was_made_of() -> None:
+    found = upgraded(ONE_BRANCH.replace("tl.make_tensor_descriptor(c_ptr", "tl.make_tensor_descriptor(a_ptr"))
+    assert any("gives a_ptr to tma_store, which writes memory" in one.message for one in found.diagnostics)
+    assert "a_desc" not in found.text
+
+
+# -- what is said of functions
+
+
+def test_nothing_is_said_of_a_function_that_its_kernel_copies_for() -> None:
+    inner = """
+@triton.jit
+def sums(a_ptr, b_ptr, rows, cols, M, K, N: tl.constexpr, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(
+            a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+        )
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc += tl.dot(a, b)
+    return acc
+
+
+@triton.jit
+def product_kernel("""
+    text = kernel(LAST)
+    start, end = text.index("    acc ="), text.index("    tl.store(")
+    text = text[:start] + "    acc = sums(a_ptr, b_ptr, rows, cols, M, K, N, BLOCK)\n" + text[end:]
+    text = text.replace("@triton.jit\ndef product_kernel(", inner, 1)
+    found = upgraded(text)
+    assert [one.code for one in found.diagnostics] == [] and "a_desc" in found.text
+    masked = text.replace("(steps[None, :] < K), other", "(steps[None, :] < K) & (steps[None, :] != 3), other")
+    (said,) = [one for one in upgraded(masked).diagnostics if one.code == "TP412"]
+    assert masked.split("\n")[said.line - 1].strip().startswith("a = tl.load("), "at the line in the function"
+
+
+def test_a_test_of_flags_may_have_a_not_beside_an_or() -> None:
+    text = ONE_BRANCH.replace("if not OUT:", "if (N > 64) | (not OUT):")
+    assert "| (not args" in upgraded(text).text
