@@ -16,6 +16,8 @@ class Definition:
 
     Attributes:
         sources: of a merge, the definitions that reach it.
+        decided: of a merge, that only one of them is compiled.
+        unread: of such a merge, that nothing asks for it.
         depth: how many loops surround the place.
         pinned: the definition's tensors keep one layout (loop results of helpers, tuples, parameters).
     """
@@ -28,6 +30,8 @@ class Definition:
     sources: list[Definition] = field(default_factory=list)
     statement: cst.CSTNode | None = None
     expression: cst.BaseExpression | None = None
+    decided: bool = False
+    unread: bool = False
 
 
 @dataclass(eq=False)

@@ -183,6 +183,7 @@ class Statements(Expressions):
                 merged[name] = chosen
                 continue
             merged[name] = self._phi(name, [first, second], node)
+            merged[name].decided = test is not None
             value = merged[name].value
             value.choice = test is not None and value.op == "phi"
             if test is not None and value.choice and value.is_tensor:

@@ -72,6 +72,7 @@ class Value:
         arithmetic: the operation alone would be cheap, whatever it is applied to.
         choice: a merge of branches of which only one is compiled.
         loose: a merge that has the layout of whichever branch is compiled; nothing that reads it minds which.
+        unread: a merge of such branches that nothing reads.
         volatile: a read that must happen exactly as often as the source says.
         once: a read of memory that the kernel also writes: it has no second copy, and no two warps read one element.
         shared: of a descriptor's tile that stays in shared memory: whether its dots sum along its last dimension, and
@@ -97,6 +98,7 @@ class Value:
     arithmetic: bool = False
     choice: bool = False
     loose: bool = False
+    unread: bool = False
     volatile: bool = False
     once: bool = False
     depth: int = 0

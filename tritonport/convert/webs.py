@@ -129,7 +129,8 @@ class Webs:
         self._parent: dict[Key, Key] = {}
         groups: list[tuple[set[Key], Definition, int]] = []
         for index, frame in enumerate(frames):
-            for definition in [*frame.parameters.values(), *frame.targets.values(), *frame.merges]:
+            merges = [merge for merge in frame.merges if not merge.unread]
+            for definition in [*frame.parameters.values(), *frame.targets.values(), *merges]:
                 keys = base_keys(definition)
                 groups.append((keys, definition, index))
                 first = next(iter(keys), None)

@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import libcst as cst
-
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve
 from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.layouts.marks import mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.unification import rearranged, unify
 from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart
@@ -159,16 +158,17 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
     pins: layouts that are given, by the identity of the value.
     """
     values = collect(frames)
+    mark_unread(frame for top in frames for frame in frames_of(top))
     mark_shared(frames, values)
     mark_expensive(values)
-    _mark_updated(values)
+    mark_updated(values)
     for position, value in enumerate(values):
-        if needs_layout(value) and not value.cheap and value.shared is None:
+        if needs_layout(value) and not (value.cheap or value.unread) and value.shared is None:
             value.focus = _focus(value, position)
             value.focus.single = value.op == "load" and value.once
             value.focus.pinned = _pin_of_focus(value, (pins or {}).get(id(value)))
-    _mark_chains(frames, values)
-    _mark_loose(values)
+    mark_chains(frames, values)
+    mark_loose(values)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None or value.loose:
@@ -188,7 +188,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
     recompute(edges)
-    _mark_rowwise(values)
+    mark_rowwise(values)
     for value in values:
         root = resolve(value.focus) if value.focus is not None else None
         if isinstance(root, Root):
@@ -240,24 +240,6 @@ def _meets_conversion(value: Value) -> bool:
                 seen.add(id(other))
                 work.append(other)
     return False
-
-
-def _mark_updated(values: list[Value]) -> None:
-    """Loads of memory that the kernel also writes happen once, each element in one thread where it has enough of them.
-
-    In a slice of a tile's layout several warps would read the same element, and nothing keeps one of them from storing
-    the new value before another has read the old one. The conversion to the tile's layout has a barrier.
-    """
-    written = {
-        pointer
-        for value in values
-        if value.op == "store" or value.op.startswith("atomic")
-        for operand in value.operands[:1]
-        for pointer in operand.value.pointers
-    }
-    for value in values:
-        if value.op == "load":
-            value.once = value.volatile or bool(written.intersection(value.element))
 
 
 def recompute(edges: list[Edge]) -> None:
@@ -333,68 +315,6 @@ def _demote(value: Value, want: Term) -> None:
     for operand in value.operands:
         if operand.value.is_tensor:
             _demote(operand.value, wanted(operand, want))
-
-
-def _mark_chains(frames: Iterable[Frame], values: list[Value]) -> None:
-    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the
-    tile, and with mma.sync all of the chain divide it as the first does (`warpsPerTileV2` of Triton's
-    AccelerateMatmul.cpp)."""
-    carried = {id(merge.value) for frame in frames for merge in frame.merges if not isinstance(merge.statement, cst.If)}
-    users: dict[int, list[Value]] = {}
-    for value in values:
-        if id(value) not in carried:
-            for operand in value.operands:
-                users.setdefault(id(operand.value), []).append(value)
-    for value in values:
-        if value.dot is None or value.focus is None:
-            continue
-        seen: set[int] = set()
-        work = list(users.get(id(value), []))
-        while work:
-            user = work.pop()
-            if id(user) in seen or user.depth != value.depth:
-                continue
-            seen.add(id(user))
-            if user.dot is not None:
-                value.focus.chained = True
-                if user.focus is not None:
-                    user.focus.follows = user.focus.follows or value.focus.follows or value.shape
-                break
-            work += users.get(id(user), [])
-
-
-def _mark_loose(values: list[Value]) -> None:
-    """What a compile-time `if` decides and dots alone read, each branch leaves in its own layout: of a tile and its
-    transpose one is as good as the other on the way to shared memory."""
-    users: dict[int, list[tuple[Value, Operand]]] = {}
-    for value in values:
-        for operand in value.operands:
-            users.setdefault(id(operand.value), []).append((value, operand))
-
-    def only_dots(value: Value) -> bool:
-        return all(
-            (user.dot is not None and operand.separate is not None)
-            or (user.choice and only_dots(user))
-            or (_is_unary(user) and only_dots(user))
-            for user, operand in users.get(id(value), [])
-        )
-
-    for value in values:
-        value.loose = value.choice and value.focus is not None and id(value) in users and only_dots(value)
-
-
-def _is_unary(value: Value) -> bool:
-    """Whether an elementwise operation has one tile among its operands, so that it works in any layout."""
-    return value.arithmetic and value.op != "phi" and sum(operand.value.is_tensor for operand in value.operands) == 1
-
-
-def _mark_rowwise(values: list[Value]) -> None:
-    """Results of dots whose rows are reduced: a row of such a tile should not be in two warps."""
-    for value in values:
-        if value.op == "reduce" and value.focus is not None:
-            root = resolve(value.focus)
-            if isinstance(root, Root) and root.dot is not None and value.result_axis == root.rank - 1:
-                root.rowwise = True
 
 
 def merge_equal(roots: list[Root]) -> None:

@@ -1,0 +1,110 @@
+"""What the solver has to know of values beyond what they are computed from: who reads them, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tritonport.analysis.frame import Frame
+from tritonport.analysis.terms import Root, resolve
+from tritonport.analysis.values import Operand, Value
+
+
+def mark_unread(frames: Iterable[Frame]) -> None:
+    """Where the branches of a compile-time `if` meet, the names that nothing reads further down: only one branch is
+    compiled, so each may leave a layout and a shape of its own."""
+    walked = list(frames)
+    merges = [merge for frame in walked for merge in frame.merges]
+    live = {read for frame in walked for read in frame.reads.values()}
+    work = [*live, *(merge for merge in merges if not merge.decided)]
+    live.update(work)
+    while work:
+        for source in work.pop().sources:
+            if source not in live:
+                live.add(source)
+                work.append(source)
+    for merge in merges:
+        merge.unread = merge not in live
+        if merge.value.op == "phi":
+            merge.value.unread = merge.unread
+
+
+def mark_updated(values: list[Value]) -> None:
+    """Loads of memory that the kernel also writes happen once, each element in one thread where it has enough of them.
+
+    In a slice of a tile's layout several warps would read the same element, and nothing keeps one of them from storing
+    the new value before another has read the old one. The conversion to the tile's layout has a barrier.
+    """
+    written = {
+        pointer
+        for value in values
+        if value.op == "store" or value.op.startswith("atomic")
+        for operand in value.operands[:1]
+        for pointer in operand.value.pointers
+    }
+    for value in values:
+        if value.op == "load":
+            value.once = value.volatile or bool(written.intersection(value.element))
+
+
+def mark_chains(frames: Iterable[Frame], values: list[Value]) -> None:
+    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the
+    tile, and with mma.sync all of the chain divide it as the first does (`warpsPerTileV2` of Triton's
+    AccelerateMatmul.cpp)."""
+    carried = {id(merge.value) for frame in frames for merge in frame.merges if not isinstance(merge.statement, cst.If)}
+    users: dict[int, list[Value]] = {}
+    for value in values:
+        if id(value) not in carried:
+            for operand in value.operands:
+                users.setdefault(id(operand.value), []).append(value)
+    for value in values:
+        if value.dot is None or value.focus is None:
+            continue
+        seen: set[int] = set()
+        work = list(users.get(id(value), []))
+        while work:
+            user = work.pop()
+            if id(user) in seen or user.depth != value.depth:
+                continue
+            seen.add(id(user))
+            if user.dot is not None:
+                value.focus.chained = True
+                if user.focus is not None:
+                    user.focus.follows = user.focus.follows or value.focus.follows or value.shape
+                break
+            work += users.get(id(user), [])
+
+
+def mark_loose(values: list[Value]) -> None:
+    """What a compile-time `if` decides and dots alone read, each branch leaves in its own layout: of a tile and its
+    transpose one is as good as the other on the way to shared memory."""
+    users: dict[int, list[tuple[Value, Operand]]] = {}
+    for value in values:
+        for operand in value.operands:
+            users.setdefault(id(operand.value), []).append((value, operand))
+
+    def only_dots(value: Value) -> bool:
+        return all(
+            (user.dot is not None and operand.separate is not None)
+            or (user.choice and only_dots(user))
+            or (_is_unary(user) and only_dots(user))
+            for user, operand in users.get(id(value), [])
+        )
+
+    for value in values:
+        value.loose = value.choice and value.focus is not None and id(value) in users and only_dots(value)
+
+
+def _is_unary(value: Value) -> bool:
+    """Whether an elementwise operation has one tile among its operands, so that it works in any layout."""
+    return value.arithmetic and value.op != "phi" and sum(operand.value.is_tensor for operand in value.operands) == 1
+
+
+def mark_rowwise(values: list[Value]) -> None:
+    """Results of dots whose rows are reduced: a row of such a tile should not be in two warps."""
+    for value in values:
+        if value.op == "reduce" and value.focus is not None:
+            root = resolve(value.focus)
+            if isinstance(root, Root) and root.dot is not None and value.result_axis == root.rank - 1:
+                root.rowwise = True
