@@ -45,6 +45,11 @@ class Dim:
     def is_one(self) -> bool:
         return self.value == 1
 
+    @property
+    def may_be_one(self) -> bool:
+        """Whether it is 1, or what a compile-time test picks where it does not hold, or does."""
+        return self.is_one or (self.choice is not None and any(size.may_be_one for size in self.choice[1:]))
+
     def atoms(self) -> frozenset[str]:
         return frozenset(atom for monomial, _ in self.terms for atom in monomial)
 

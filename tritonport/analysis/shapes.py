@@ -12,8 +12,8 @@ PRODUCT = " * "
 
 
 def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
-    """The common shape. A size that is literally 1 gives way; two different symbols are taken to be equal at run
-    time."""
+    """The common shape. A size that is literally 1 gives way, and one that a compile-time test may pick to be; two
+    different symbols are taken to be equal at run time."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Dim] = []
     for position in range(rank):
@@ -22,7 +22,7 @@ def broadcast(shapes: list[tuple[Dim, ...]]) -> tuple[Dim, ...]:
             index = position - (rank - len(shape))
             if index < 0:
                 continue
-            if chosen is None or chosen.is_one:
+            if chosen is None or chosen.is_one or (chosen.may_be_one and not shape[index].may_be_one):
                 chosen = shape[index]
         assert chosen is not None
         result.append(chosen)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
-from tritonport.analysis.terms import Permute, Term, normal
+from tritonport.analysis.terms import Permute, Root, Term, normal
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.convert.function_facts import FunctionFacts
 from tritonport.convert.layout_text import keeps_form
@@ -349,6 +349,9 @@ def is_loose(value: Value | None, term: Term | None) -> bool:
     if value is None or term is None:
         return False
     term = normal(term)
+    if isinstance(term, Root):
+        # What is permuted back to the layout of a dot has it as a linear layout.
+        return value.op in ("reshape", "join") or (value.op == "permute" and term.dot is not None)
     return value.op in ("reshape", "join") or (
         value.op == "permute" and isinstance(term, Permute) and not keeps_form(term)
     )

@@ -257,7 +257,14 @@ def _merge(term: Root, root: Root) -> None:
 def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
     if not left or not right:
         return left or right
-    return tuple(b if a is None or a.is_one else a for a, b in zip(left, right, strict=True))
+    return tuple(
+        a if b is None or (a is not None and _says_more(a, b)) else b for a, b in zip(left, right, strict=True)
+    )
+
+
+def _says_more(size: Dim, other: Dim) -> bool:
+    """Whether a size stands for another one that meets it: that may be 1, or is as good."""
+    return not size.is_one and (other.may_be_one or not size.may_be_one)
 
 
 def _compatible(left: Root, right: Root) -> bool:
@@ -265,7 +272,7 @@ def _compatible(left: Root, right: Root) -> bool:
     if not _pins_agree(left.pinned, right):
         return False
     if any(
-        a != b and not a.is_one and not b.is_one
+        a != b and not a.may_be_one and not b.may_be_one
         for a, b in zip(left.shape, right.shape, strict=False)
         if a is not None and b is not None
     ):
