@@ -1,5 +1,7 @@
 """Rows and columns of tiles that a loop reads and writes as vectors: as wide as Triton's compiler has them."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -60,3 +62,26 @@ def test_results_are_those_of_the_original(sides: list[object], num_warps: int) 
             side[(1,)](k, v, out, 3, K=64, V=64, num_warps=num_warps)  # type: ignore[index]
         results.append(out)
     assert torch.equal(*results) and results[0].count_nonzero() > 100
+
+
+SCALE = """
+    if HEADWISE:
+        scale_ptrs = scale_ptr
+    else:
+        scale_ptrs = scale_ptr + offs_v
+"""
+SCALED = TEXT.replace("K: tl.constexpr, V:", "scale_ptr, HEADWISE: tl.constexpr, K: tl.constexpr, V:")
+SCALED = SCALED.replace("    state = tl.zeros", f"{SCALE[1:]}    state = tl.zeros")
+SCALED = SCALED.replace(
+    "        state += v", "        v *= tl.load(scale_ptrs)\n        scale_ptrs += V\n        state += v"
+)
+
+
+@pytest.mark.parametrize("headwise", [True, False])
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_what_a_flag_makes_a_number_is_not_converted(headwise: bool, num_warps: int, tmp_path: Path) -> None:
+    port = module_of(convert(SCALED, VERSION).text, tmp_path, "scaled_port").recurrent
+    signature = dict(k_ptr="*bf16", v_ptr="*bf16", out_ptr="*bf16", steps="i32", scale_ptr="*fp32")
+    constants = dict(HEADWISE=headwise, K=64, V=64)
+    spec = dict(fn=port, signature=signature, attrs=ATTRIBUTES, constexprs=constants, num_warps=num_warps)
+    assert compile_kernel(spec, "sm_90").registers > 0

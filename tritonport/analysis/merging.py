@@ -26,6 +26,7 @@ def merge_values(values: list[Value], op: str, depth: int) -> Value:
             op=op,
             operands=[Operand(None, value) for value in tensors],
             cheap=True,
+            partial=len(tensors) < len(values),
             depth=depth,
         )
     kinds = {value.kind for value in values}
@@ -62,7 +63,7 @@ def adopt(value: Value, model: Value) -> None:
     """Give the head of a loop the kind that the end of its body showed."""
     value.kind, value.shape, value.strides = model.kind, model.shape, model.strides
     value.pointers, value.factor, value.dim, value.known = model.pointers, model.factor, model.dim, model.known
-    value.element, value.multiples = model.element, model.multiples
+    value.element, value.multiples, value.partial = model.element, model.multiples, model.partial
     value.op = value.op or model.op
     if model.is_tensor:
         value.op, value.cheap = "phi", True

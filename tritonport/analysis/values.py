@@ -73,6 +73,7 @@ class Value:
         choice: a merge of branches of which only one is compiled.
         loose: a merge that has the layout of whichever branch is compiled; nothing that reads it minds which.
         unread: a merge of such branches that nothing reads.
+        partial: a merge of tensors with numbers: where the branch of a number is compiled it is one.
         volatile: a read that must happen exactly as often as the source says.
         once: a read of memory that the kernel also writes: it has no second copy, and no two warps read one element.
         shared: of a descriptor's tile that stays in shared memory: whether its dots sum along its last dimension, and
@@ -99,6 +100,7 @@ class Value:
     choice: bool = False
     loose: bool = False
     unread: bool = False
+    partial: bool = False
     volatile: bool = False
     once: bool = False
     depth: int = 0

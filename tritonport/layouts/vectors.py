@@ -36,7 +36,19 @@ def _is_alone(value: Value) -> bool:
         and not value.once
         and value.access is not None
         and value.access[0] is not None
+        and not _may_be_number(value.operands[0].value, set())
     )
+
+
+def _may_be_number(value: Value, seen: set[int]) -> bool:
+    """Whether compile-time flags decide if a value is a vector: a number has no layout to convert it to."""
+    if id(value) in seen or not value.is_tensor:
+        return False
+    seen.add(id(value))
+    tensors = [operand.value for operand in value.operands if operand.value.is_tensor]
+    if value.partial or value.op == "phi":
+        return value.partial or any(_may_be_number(one, seen) for one in tensors)
+    return value.arithmetic and bool(tensors) and all(_may_be_number(one, seen) for one in tensors)
 
 
 def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
