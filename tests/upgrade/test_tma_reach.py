@@ -9,9 +9,11 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.upgrade import test_tma_switches
-from tests.upgrade.test_tma import run, upgraded
+from tests.upgrade.test_tma import VERSION, run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
+from tritonport.convert import ConvertOptions
 
 KERNEL = """
 import torch
@@ -101,6 +103,59 @@ def test_an_index_that_may_fall_below_zero_is_refused(loop: str, wrong: str) -> 
     found = upgraded(kernel(wrong))
     assert all("may be negative" in one.message for one in found.diagnostics if one.code == "TP412")
     assert sum(one.code == "TP412" for one in found.diagnostics) == 2 and "a_desc" not in found.text
+
+
+# -- copies that some iterations make
+
+SOME = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, M, K, N: tl.constexpr, BLOCK: tl.constexpr):
+    cols = tl.arange(0, N)
+    for block in range(tl.program_id(0), tl.cdiv(M, BLOCK), tl.num_programs(0)):
+        rows = block * BLOCK + tl.arange(0, BLOCK)
+        acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+        for k in range(tl.cdiv(K, BLOCK)):
+            steps = k * BLOCK + tl.arange(0, BLOCK)
+            a = tl.load(
+                a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+            )
+            if TEST:
+                b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+                acc += tl.dot(a, b)
+        tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M + 5, N), 7.0)
+    product_kernel[(2,)](a, b, c, M, K, N=N, BLOCK=16)
+    return c
+"""
+TESTS = {
+    "(k + block) % 2 == 0": lambda k, block: (k + block) % 2 == 0,
+    "k > block": lambda k, block: k > block,
+    "block != 1": lambda _, block: block != 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("test", "stage"), [*((test, "tma") for test in TESTS), *((next(iter(TESTS)), stage) for stage in ("mma", "all"))]
+)
+def test_a_tile_that_some_iterations_copy(test: str, stage: str, tmp_path: Path) -> None:
+    text = conversion(SOME.replace("TEST", test), ConvertOptions(triton=VERSION, target="sm_90", stage=stage)).text
+    assert "b_phase ^= 1" in text and "b_desc" in text
+    for depth in (8, 40, 72) if stage == "tma" else (72,):
+        inputs = given(72, depth)
+        taken = torch.tensor([[TESTS[test](k // 16, row // 16) for k in range(depth)] for row in range(72)])
+        got, made = run(text, tmp_path, **inputs)
+        inputs["a"] = inputs["a"] * taken
+        torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+        assert made == [True] * 3
 
 
 # -- pointers that a flag moves

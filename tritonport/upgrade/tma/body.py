@@ -38,11 +38,12 @@ class Spelling:
 
 @dataclass(frozen=True)
 class _Copied:
-    """A load on its way."""
+    """A load on its way; `phase`: the name of its own phase, where not every iteration of its loop copies it."""
 
     tile: Tile
     room: Room
     order: str | None
+    phase: str | None
 
 
 class BodyWriter(CopyingWriter):
@@ -79,7 +80,8 @@ class BodyWriter(CopyingWriter):
         name = tile.access.target
         order = self._order(tile) if tile.order is None else None
         smem, ready = self.names.fresh(f"{name}_tile"), self.names.fresh(f"{name}_ready")
-        return _Copied(tile, Room(self.use.descriptors[id(tile.access.node)], smem, ready), order)
+        phase = self.names.fresh(f"{name}_phase") if tile.turns else None
+        return _Copied(tile, Room(self.use.descriptors[id(tile.access.node)], smem, ready), order, phase)
 
     def _order(self, tile: Tile) -> str:
         """The name of the order of a matrix that the strides of a launch decide; the kernel's own, where it has one."""
@@ -180,7 +182,9 @@ class BodyWriter(CopyingWriter):
             return [node.with_changes(body=body.with_changes(body=self.block(body.body, False)))]
         self._name_index(node, inside)
         rooms = [one.room for one in inside]
-        lines = self.copying(node, rooms, [id(one.tile.access.loops[-1].node) for one in inside], outermost)
+        loops = [id(one.tile.access.loops[-1].node) for one in inside if one.phase is None]
+        phases = [one.phase for one in inside if one.phase is not None]
+        lines = self.copying(node, rooms, loops, outermost, phases)
         return [self._with_index(line) if isinstance(line, cst.For) else line for line in lines]
 
     def _name_index(self, node: cst.For | cst.While, inside: Sequence[_Copied]) -> None:
@@ -241,8 +245,10 @@ class BodyWriter(CopyingWriter):
     def _awaited(self, one: _Copied, statement: cst.SimpleStatementLine | None) -> list[str]:
         """The wait for a tile, and what its name stands for from then on: the tile, or what a line computes of it."""
         loops = one.tile.access.loops
-        phase = self.phases[id(loops[-1].node)] if loops else "0"
+        phase = one.phase or (self.phases[id(loops[-1].node)] if loops else "0")
         lines = [f"mbarrier.wait({one.room.ready}, {phase})"]
+        if one.phase is not None:
+            lines.append(f"{phase} ^= 1")
         if not loops:
             lines.append(f"mbarrier.invalidate({one.room.ready})")
         view, operand = self._view(one), one.tile.operand

@@ -59,13 +59,19 @@ class CopyingWriter(ABC):
         return node
 
     def copying(
-        self, node: cst.For | cst.While, rooms: Iterable[Room], loops: Iterable[int], outermost: bool
+        self,
+        node: cst.For | cst.While,
+        rooms: Iterable[Room],
+        loops: Iterable[int],
+        outermost: bool,
+        phases: Iterable[str] = (),
     ) -> list[cst.BaseStatement]:
         """A loop that copies, with what stands before and behind it.
 
         Args:
             rooms: where it copies to; made before the outermost loop.
             loops: the loops whose iterations copy, by the identity of their nodes, this one or inside of it.
+            phases: of tiles that some iterations copy, which turn them where they are awaited.
         """
         body = node.body
         assert isinstance(body, cst.IndentedBlock)
@@ -78,6 +84,7 @@ class CopyingWriter(ABC):
             for loop in dict.fromkeys(loops):
                 self.phases[loop] = self.names.fresh("phase")
                 before.append(f"{self.phases[loop]} = 0")
+            before += [f"{phase} = 0" for phase in phases]
         lines = self.block(body.body, False)
         if id(node) in self.phases:
             lines.append(self.statement(f"{self.phases[id(node)]} ^= 1"))

@@ -248,7 +248,8 @@ class _Planner:
         # Values that meet have one type: in registers.
         if readers is not None and not access.branch:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
-        return Tile(access, box, coordinates, order, operand, switches=switches, optional=optional)
+        turns = self._turns(access)
+        return Tile(access, box, coordinates, order, operand, switches=switches, optional=optional, turns=turns)
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""
@@ -262,8 +263,12 @@ class _Planner:
 
     def _may_branch(self, access: Access) -> bool:
         """Whether an access may stand under its `if`s: all threads of a program take one branch, and what is begun in
-        it is awaited in it. The barrier of a loop is turned by every iteration, so that all have to take the same."""
-        return not access.loops or access.kind == "store" or id(access.node) in self.switches.steady
+        it is awaited in it. What the launch knows is not asked in a loop: the copies are for launches that take it."""
+        return not access.loops or access.kind == "store" or id(access.node) in self.switches.hidden
+
+    def _turns(self, access: Access) -> bool:
+        """Whether a tile turns a phase of its own: some iterations of its loop copy it, and others do not."""
+        return bool(access.loops) and access.branch and id(access.node) not in self.switches.steady
 
     def under(self, access: Access) -> str:
         """That an access stands under an `if`, and which."""

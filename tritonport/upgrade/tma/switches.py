@@ -36,11 +36,13 @@ class Switches(dict[int, tuple[Switch, ...]]):
         paths: per call, the `if`s around it by their identity, and the branch of each that it is in.
         steady: the calls whose `if`s take one branch in all iterations of the loops around them, which only the kernel
             knows: a barrier that each iteration of such a loop turns is then awaited in all of them or in none.
+        hidden: the calls of whose `if`s the launch knows none.
     """
 
     tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
     paths: dict[int, Path] = field(default_factory=dict)
     steady: set[int] = field(default_factory=set)
+    hidden: set[int] = field(default_factory=set)
 
 
 def switches_of(kernel: Kernel, host: HostNames) -> Switches:
@@ -62,7 +64,10 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
         found.paths[id(call)] = tuple((id(node), branch) for node, branch in path)
         made = [switches[id(node), branch] for node, branch in path]
         found[id(call)] = tuple(one for one in made if one is not None)
-        if not any(names_of(node.test) & changing or _calls_any(node.test) or known[id(node)] for node, _ in path):
+        if any(known[id(node)] for node, _ in path):
+            continue
+        found.hidden.add(id(call))
+        if not any(names_of(node.test) & changing or _calls_any(node.test) for node, _ in path):
             found.steady.add(id(call))
     return found
 

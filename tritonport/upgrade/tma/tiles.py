@@ -44,6 +44,7 @@ class Tile:
         switches: the `if`s on compile-time values that it stands under; a launch that goes another way needs no
             descriptor.
         optional: it stands under other `if`s, so that its pointer may be None where no program comes to it.
+        turns: it turns a phase of its own: some iterations of its loop copy it, and others do not.
     """
 
     access: Access
@@ -54,6 +55,7 @@ class Tile:
     choice: Choice | None = None
     switches: tuple[Switch, ...] = ()
     optional: bool = False
+    turns: bool = False
 
     @property
     def layout(self) -> str:
