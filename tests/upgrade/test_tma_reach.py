@@ -10,8 +10,9 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 import torch
 
 from tests.conversions import conversion
+from tests.convert.kernels import VERSION
 from tests.upgrade import test_tma_switches
-from tests.upgrade.test_tma import VERSION, run, upgraded
+from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
 from tritonport.convert import ConvertOptions
 

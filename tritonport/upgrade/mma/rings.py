@@ -191,6 +191,9 @@ class LoopText:
         call = made[0]
         assert isinstance(call, cst.Call)
         shape = call.args[1].value if len(call.args) > 1 else None
+        if isinstance(shape, cst.BinaryOperation) and isinstance(shape.operator, cst.Add):
+            # `[NUM_BUFFERS] + desc.block_shape`
+            shape = shape.left
         if isinstance(shape, (cst.List, cst.Tuple)) and shape.elements:
             return code(shape.elements[0].value)
         return None

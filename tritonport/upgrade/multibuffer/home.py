@@ -31,7 +31,6 @@ class Home:
     Attributes:
         block: the block in which the barriers are initialised, once for all loops that use them.
         first: the index of the first statement there that holds such a loop.
-        ranks: dimensions of each tile.
         inits, invalidates: the statements, one per barrier; a barrier need not be invalidated.
     """
 
@@ -40,7 +39,6 @@ class Home:
     last: int
     tiles: Mapping[str, Allocation]
     barriers: Mapping[str, Allocation]
-    ranks: Mapping[str, int]
     inits: Mapping[str, Place]
     invalidates: Mapping[str, Place]
 
@@ -56,17 +54,15 @@ def home_of(
     """Where the tiles and barriers of some loops begin, or why they cannot become rings."""
     finder = _Finder(module, kernel, places, loops)
     allocations: dict[str, Allocation] = {}
-    ranks: dict[str, int] = {}
     for name in [*tiles, *barriers]:
         allocation = finder.allocation(name)
         if isinstance(allocation, str):
             return allocation
         allocations[name] = allocation
-    for name, step in tiles.items():
-        rank = _rank(allocations[name].shape, step)
-        if rank is None:
-            return f"the shape of {name} is not spelled, and its coordinates are no list"
-        ranks[name] = rank
+    # A ring's shape is the depth and the tile's; what is computed need not be a list.
+    for name in tiles:
+        if not isinstance(allocations[name].shape, (cst.List, cst.Tuple, cst.Name, cst.Attribute)):
+            return f"the shape of {name} is not spelled"
     inits: dict[str, Place] = {}
     invalidates: dict[str, Place] = {}
     for name in barriers:
@@ -96,7 +92,6 @@ def home_of(
         last,
         {name: allocations[name] for name in tiles},
         {name: allocations[name] for name in barriers},
-        ranks,
         inits,
         invalidates,
     )
@@ -201,15 +196,6 @@ def _assigned(statement: cst.CSTNode) -> list[str]:
 
 def _is_one(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Integer) and node.value == "1"
-
-
-def _rank(shape: cst.BaseExpression | None, step: Step) -> int | None:
-    if isinstance(shape, (cst.List, cst.Tuple)):
-        return len(shape.elements)
-    coordinates = step.given["coord"].value
-    if isinstance(shape, (cst.Name, cst.Attribute)) and isinstance(coordinates, (cst.List, cst.Tuple)):
-        return len(coordinates.elements)
-    return None
 
 
 __all__ = ["Allocation", "Home", "home_of"]

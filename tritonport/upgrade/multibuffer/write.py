@@ -66,11 +66,11 @@ class _Writer:
     def _allocations(self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]]) -> None:
         home = self.ring.home
         for tile, allocation in home.tiles.items():
-            swaps[allocation.place.statement] = [self._allocated(allocation, self.rings[tile], home.ranks[tile])]
+            swaps[allocation.place.statement] = [self._allocated(allocation, self.rings[tile])]
         for barrier, allocation in home.barriers.items():
-            swaps[allocation.place.statement] = [self._allocated(allocation, barrier, 1)]
+            swaps[allocation.place.statement] = [self._allocated(allocation, barrier)]
 
-    def _allocated(self, allocation: Allocation, name: str, rank: int) -> cst.BaseStatement:
+    def _allocated(self, allocation: Allocation, name: str) -> cst.BaseStatement:
         line = allocation.place.statement
         assert isinstance(line, cst.SimpleStatementLine)
         if allocation.shape is None:
@@ -78,15 +78,15 @@ class _Writer:
                 args=[cst.Arg(cst.Name(self.depth), keyword=cst.Name("batch"), equal=_EQUAL)]
             )
         else:
-            extents = f"{self.depth}, {', '.join(self._extents(allocation.shape, rank))}"
-            call = replaced(allocation.call, {allocation.shape: cst.parse_expression(f"[{extents}]")})
+            call = replaced(allocation.call, {allocation.shape: cst.parse_expression(self._shape(allocation.shape))})
         small = cst.Assign([cst.AssignTarget(cst.Name(name))], call)
         return line.with_changes(body=[small])
 
-    def _extents(self, shape: cst.BaseExpression, rank: int) -> list[str]:
-        if isinstance(shape, (cst.List, cst.Tuple)):
-            return [self.code(element.value) for element in shape.elements]
-        return [f"{self.code(shape)}[{dimension}]" for dimension in range(rank)]
+    def _shape(self, tile: cst.BaseExpression) -> str:
+        """That of a ring of such tiles."""
+        if isinstance(tile, (cst.List, cst.Tuple)):
+            return f"[{', '.join([self.depth, *(self.code(element.value) for element in tile.elements)])}]"
+        return f"[{self.depth}] + {self.code(tile)}"
 
     def _signals(
         self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]], places: Iterable[object], at_end: bool

@@ -80,13 +80,9 @@ def attention_kernel(
     mbarrier.expect(q_ready, q_desc.block_type.nbytes)
     tma.async_load(q_desc, [0, 0], q_ready, q_tile)
     acc = gl.zeros((64, D), dtype=gl.float32, layout=o_layout)
-    k_ring = gl.allocate_shared_memory(
-        k_desc.dtype, [NUM_BUFFERS, k_desc.block_shape[0], k_desc.block_shape[1]], k_desc.layout
-    )
+    k_ring = gl.allocate_shared_memory(k_desc.dtype, [NUM_BUFFERS] + k_desc.block_shape, k_desc.layout)
     k_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
-    v_ring = gl.allocate_shared_memory(
-        v_desc.dtype, [NUM_BUFFERS, v_desc.block_shape[0], v_desc.block_shape[1]], v_desc.layout
-    )
+    v_ring = gl.allocate_shared_memory(v_desc.dtype, [NUM_BUFFERS] + v_desc.block_shape, v_desc.layout)
     v_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(NUM_BUFFERS):
         mbarrier.init(k_ready.index(i), count=1)

@@ -76,11 +76,7 @@ def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_mem
 def sum_kernel(x_desc, out_ptr, N, BLOCK: gl.constexpr, D: gl.constexpr, NUM_BUFFERS: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [gl.num_warps(), 1], [1, 0])
     acc = gl.zeros((BLOCK, D), dtype=gl.float32, layout=layout)
-    x_ring = gl.allocate_shared_memory(
-        x_desc.dtype,
-        [NUM_BUFFERS, x_desc.block_shape[0], x_desc.block_shape[1], x_desc.block_shape[2], x_desc.block_shape[3]],
-        x_desc.layout,
-    )
+    x_ring = gl.allocate_shared_memory(x_desc.dtype, [NUM_BUFFERS] + x_desc.block_shape, x_desc.layout)
     x_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(NUM_BUFFERS):
         mbarrier.init(x_ready.index(i), count=1)

@@ -80,13 +80,9 @@ def matmul_kernel(
     acc_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
     acc = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=acc_layout)
     row = gl.program_id(0) * BLOCK_M
-    a_ring = gl.allocate_shared_memory(
-        a_desc.dtype, [NUM_BUFFERS, a_desc.block_shape[0], a_desc.block_shape[1]], a_desc.layout
-    )
+    a_ring = gl.allocate_shared_memory(a_desc.dtype, [NUM_BUFFERS] + a_desc.block_shape, a_desc.layout)
     a_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
-    b_ring = gl.allocate_shared_memory(
-        b_desc.dtype, [NUM_BUFFERS, b_desc.block_shape[0], b_desc.block_shape[1]], b_desc.layout
-    )
+    b_ring = gl.allocate_shared_memory(b_desc.dtype, [NUM_BUFFERS] + b_desc.block_shape, b_desc.layout)
     b_ready = gl.allocate_shared_memory(gl.int64, [NUM_BUFFERS, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(NUM_BUFFERS):
         mbarrier.init(a_ready.index(i), count=1)
