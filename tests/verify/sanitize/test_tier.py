@@ -2,8 +2,8 @@
 
 import os
 import signal
-import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from tests.verify.parity.sources import CASE, ORIGINAL, PORT, edited, write_project
+from tritonport.verify.isolate import run_isolated
 from tritonport.verify.parity import run_request
-from tritonport.verify.processes import Ended
+from tritonport.verify.processes import Ended, run_to_end
 from tritonport.verify.request import Request
 from tritonport.verify.sanitize import run_sanitizers
 from tritonport.verify.sanitize.judge import Texts, Watched, judge
 from tritonport.verify.sanitize.tools import CONSAN, FPSAN, MEMCHECK, Sanitizer, find_program
-from tritonport.verify.sanitize.worker import Job, read_records
+from tritonport.verify.sanitize.worker import Job, main, read_records
 from tritonport.verify.verdict import FileResult, TierResult, Verdict
 
 REFUSAL = "raise triton.OutOfResources(9, 8, 'shared memory')"
@@ -26,8 +27,23 @@ NOTHING = Sanitizer("nothing", {})
 """Watches nothing: what remains is the process."""
 
 
+def work(folder: str) -> None:
+    """The worker in this process."""
+    sys.argv = ["worker", folder]
+    main()
+
+
+def forked(command: Sequence[str], environment: Mapping[str, str], log: Path, timeout: float) -> Ended:
+    """What `run_to_end` does, with the worker in a process that torch and Triton need not be imported in again."""
+    if command[0] != sys.executable:
+        return run_to_end(command, environment, log, timeout)
+    outcome = run_isolated(work, command[-1], timeout=timeout, environment=environment)
+    assert outcome.returned, outcome
+    return Ended(0, outcome.output, outcome.seconds)
+
+
 @pytest.fixture
-def check(tmp_path, monkeypatch):
+def check_whole(tmp_path, monkeypatch):
     """Runs T4 on the project of the test, in the emulator."""
     monkeypatch.chdir(tmp_path)
 
@@ -37,6 +53,13 @@ def check(tmp_path, monkeypatch):
         return run_sanitizers(request, sanitizers=sanitizers, device="cpu")
 
     return call
+
+
+@pytest.fixture
+def check(check_whole, monkeypatch):
+    """The same for what the worker finds out: programs are started as ever, the worker alone is forked."""
+    monkeypatch.setattr("tritonport.verify.sanitize.tier.run_to_end", forked)
+    return check_whole
 
 
 def program(folder: Path, body: str) -> Sanitizer:
@@ -53,8 +76,8 @@ def only(result: TierResult) -> tuple[Verdict, str]:
     return Verdict(one["verdict"]), one["summary"]
 
 
-def test_a_right_port_is_clean(check):
-    result = check(NOTHING)
+def test_a_right_port_is_clean(check_whole):
+    result = check_whole(NOTHING)
     assert (result.tier, result.verdict, result.findings) == ("T4", Verdict.PASS, ())
     assert only(result) == (Verdict.PASS, "clean, 3 launches, 3 of them watched")
 
@@ -97,9 +120,9 @@ def test_what_the_original_does_too_is_no_fault_of_the_port(check, tmp_path):
     assert only(result) == (Verdict.NOT_COMPARABLE, "the original does so too: 1 finding")
 
 
-def test_asserts_of_a_kernel_fail_it(check):
+def test_asserts_of_a_kernel_fail_it(check_whole):
     said = "port.py:15: unknown: block: [0,0,0], thread: [0,0,0] Assertion `Buffer being accessed` failed."
-    result = check(CONSAN, case=case_that_runs(f"print({said!r}, flush=True)\n    os.abort()"))
+    result = check_whole(CONSAN, case=case_that_runs(f"print({said!r}, flush=True)\n    os.abort()"))
     assert result.verdict is Verdict.FAIL
     (found,) = result.findings
     assert (found.code, found.path, found.line) == ("TP817", "port.py", 15)
@@ -130,15 +153,15 @@ def test_which_reports_of_consan_are_believed(text, triton, verdict):
     assert text in report.findings[0].message
 
 
-def test_a_process_that_dies_is_an_error_with_its_last_words(check):
-    result = check(NOTHING, case=case_that_runs('print("last words", flush=True)\n    os.abort()'))
+def test_a_process_that_dies_is_an_error_with_its_last_words(check_whole):
+    result = check_whole(NOTHING, case=case_that_runs('print("last words", flush=True)\n    os.abort()'))
     assert only(result) == (Verdict.ERROR, "the process ended with SIGABRT")
     assert result.findings[0].code == "TP814"
     assert any(note.endswith("last words") for note in result.notes)
 
 
-def test_a_process_that_hangs_is_stopped_and_shows_nothing(check):
-    result = check(NOTHING, case=case_that_runs("time.sleep(600)"), timeout=17.0)
+def test_a_process_that_hangs_is_stopped_and_shows_nothing(check_whole):
+    result = check_whole(NOTHING, case=case_that_runs("time.sleep(600)"), timeout=17.0)
     verdict, summary = only(result)
     assert verdict is Verdict.NOT_COMPARABLE
     assert summary.startswith("port, seed 0: not done after 12 s")
@@ -181,8 +204,7 @@ def test_runs_that_there_is_no_time_for_are_told(tmp_path):
     write_project(tmp_path)
     kernel, case, port = (str(tmp_path / name) for name in ("scale.py", "scale_case.py", "port.py"))
     Job(kernel, case, port, ("port",), device="cpu", seconds=0.0).write(tmp_path)
-    command = [sys.executable, "-m", "tritonport.verify.sanitize.worker", str(tmp_path)]
-    subprocess.run(command, check=True, timeout=240)
+    assert run_isolated(work, str(tmp_path), timeout=240).returned
     watched = Watched(Ended(0, "", 1.0), tuple(read_records(tmp_path)))
     report = judge(NOTHING, watched, Texts("scale.py", ORIGINAL, "port.py", PORT), "3.9.0", 60.0)
     assert report.verdict is Verdict.PASS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import lru_cache
 
 from tritonport.verify.compile.resources import Access
 
@@ -48,12 +48,16 @@ def _access(opcode: str, operands: str) -> tuple[str, int] | None:
     return kind, size_bytes
 
 
-def _instructions(ptx: str) -> Iterator[tuple[str, str, str]]:
+@lru_cache(maxsize=2)
+def _instructions(ptx: str) -> tuple[tuple[str, str, str], ...]:
     """(opcode, the rest, location key) of every instruction; the key tells source accesses apart.
+
+    Kept for the text at hand: everything that is said of a kernel starts from them.
 
     Inside an inline assembly block the assembler prints one ``.loc`` per line of the block, each a line further down
     than the one before, so only the first of them is a position in the source.
     """
+    found: list[tuple[str, str, str]] = []
     location, inside, seen = "", False, False
     for line in ptx.splitlines():
         stripped = line.strip()
@@ -71,7 +75,8 @@ def _instructions(ptx: str) -> Iterator[tuple[str, str, str]]:
         for statement in stripped.strip("{} ").split(";"):
             if match := _OPCODE.match(statement):
                 seen = True
-                yield match[1], match[2], location
+                found.append((match[1], match[2], location))
+    return tuple(found)
 
 
 def accesses(ptx: str) -> tuple[Access, ...]:
@@ -131,7 +136,8 @@ def meaning_of(opcode: str) -> str | None:
 
 def meanings(ptx: str) -> tuple[str, ...]:
     """What the instructions of a kernel say of its numbers and accesses (:func:`meaning_of`), sorted, each once."""
-    return tuple(sorted({found for opcode, _, _ in _instructions(ptx) if (found := meaning_of(opcode))}))
+    opcodes = {opcode for opcode, _, _ in _instructions(ptx)}
+    return tuple(sorted({found for opcode in opcodes if (found := meaning_of(opcode))}))
 
 
 def mma_kind(opcode: str) -> str | None:
@@ -158,5 +164,8 @@ def mma_kind(opcode: str) -> str | None:
 
 def mma_kinds(ptx: str) -> dict[str, int]:
     """Tensor core instructions by kind, sorted by name."""
-    counts = Counter(kind for opcode, _, _ in _instructions(ptx) if (kind := mma_kind(opcode)))
+    counts: Counter[str] = Counter()
+    for opcode, number in Counter(opcode for opcode, _, _ in _instructions(ptx)).items():
+        if kind := mma_kind(opcode):
+            counts[kind] += number
     return dict(sorted(counts.items()))
