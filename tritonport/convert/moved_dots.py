@@ -159,13 +159,16 @@ def _add(line: cst.BaseStatement, dot: _Dot, frames: Sequence[Frame], found: Mov
     (reader,) = dot.readers
     assert isinstance(reader, cst.Name)
     for node in walk(line):
-        adds = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add)
         sides: tuple[cst.BaseExpression, ...] = ()
-        if isinstance(node, cst.BinaryOperation) and adds:
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
             sides = (node.left, node.right)
         elif isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
             sides = (node.target, node.value)
         if reader in sides:
+            right = [frame.values[sides[1]] for frame in frames if sides[1] in frame.values]
+            if reader is sides[0] and all(value.op == "dot" for value in right):
+                # The right one is added to this one.
+                return False
             found.calls[reader] = dot.call
             return True
     return False
