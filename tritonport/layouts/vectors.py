@@ -5,9 +5,9 @@ memory. That costs nothing worth mentioning for a vector with fewer elements tha
 Triton's compiler moves once, in a layout of its own, and converts it (`isExpensiveLoadOrStore` of its Utility.cpp). How
 many elements and threads there are is decided at compile time, and so is the layout (`vector_layout`).
 
-So does the port in loops, where each iteration would pay, and with tiles that are read from memory, of which a few
-warps have many rows and columns. Outside of loops, and for the result of a dot, of which a thread has few rows, the
-slice reads better.
+So does the port with what a loop writes, and with what it reads through addresses that it carries: those take two
+registers for each element of a thread. Elsewhere, and with the result of a dot, of which a thread has few rows, the
+slice reads better and costs little.
 """
 
 from __future__ import annotations
@@ -20,12 +20,26 @@ from tritonport.layouts.unification import rearranged
 
 
 def is_vector_load(value: Value) -> bool:
-    return value.op == "load" and _is_alone(value)
+    return value.op == "load" and _is_alone(value) and _is_carried(value.operands[0].value)
 
 
 def is_vector_store(value: Value, operand: Operand) -> bool:
     """Whether an operand is the vector that is stored."""
     return value.op == "store" and _is_alone(value) and len(value.operands) > 1 and operand is value.operands[1]
+
+
+def _is_carried(address: Value) -> bool:
+    """Whether a loop carries an address, or a vector that it is computed from."""
+    work, seen = [address], {id(address)}
+    while work:
+        value = work.pop()
+        if value.op == "phi" and value.is_tensor and not value.choice and value.depth > 0:
+            return True
+        for operand in value.operands:
+            if operand.value.arithmetic and id(operand.value) not in seen and value.op != "phi":
+                seen.add(id(operand.value))
+                work.append(operand.value)
+    return False
 
 
 def _is_alone(value: Value) -> bool:
