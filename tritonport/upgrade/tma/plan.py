@@ -68,13 +68,17 @@ def _decides(plan: KernelPlan, ways: Sequence[Way]) -> bool:
 
 def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
     base = of_one_type(kernel, _operands(module, kernel))
+    two_forms = False
     plan = _planned(module, kernel, triton, base)
     if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND):
         more = without_loads(kernel, _operands(module, kernel), triton)
         base = (*base, *more)
-        plan = _better(plan, _planned(module, kernel, triton, base)) if more else plan
+        without = _planned(module, kernel, triton, base) if more else plan
+        plan = _better(plan, without)
+        # What reads nothing from memory may have two forms still.
+        two_forms = _says(without, *_TWO_FORMS)
     behind = _as_if_behind(plan)
-    if behind or _says(plan, *_TWO_FORMS):
+    if behind or two_forms or _says(plan, *_TWO_FORMS):
         asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
         for ways in choices(kernel, asked, triton):
             decided = {known.test for known in base}
