@@ -106,6 +106,27 @@ def test_an_index_that_may_fall_below_zero_is_refused(loop: str, wrong: str) -> 
     assert sum(one.code == "TP412" for one in found.diagnostics) == 2 and "a_desc" not in found.text
 
 
+# -- masks that are products, columns that begin at a number
+
+
+@pytest.mark.parametrize("depth", [8, 40, 41])
+def test_a_product_of_masks_and_a_first_column(depth: int, tmp_path: Path) -> None:
+    text = kernel("for k in range(0, K, BLOCK):").replace("(rows[:, None] < M) & (", "(rows[:, None] < M) * (")
+    halves = text.replace(
+        "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N)",
+        "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, 16)",
+    )
+    halves = halves.replace("(BLOCK, N), dtype", "(BLOCK, 16), dtype").replace(
+        "N + cols[None, :], mask=steps", "N + (16 + cols)[None, :], mask=steps"
+    )
+    inputs = given(24, depth)
+    got, made = run(upgraded(halves).text, tmp_path, **inputs)
+    wanted = torch.full((29, 32), 7.0)
+    wanted[:24, :16] = (inputs["a"].float() @ inputs["b"].float())[:, 16:]
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [depth != 41, True, True]
+
+
 # -- copies that some iterations make
 
 SOME = """

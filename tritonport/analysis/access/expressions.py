@@ -119,6 +119,8 @@ class ExpressionReader(ABC):
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and (isinstance(left, Mask) or isinstance(right, Mask)):
             return self._conjunction(node, left, right)
+        if isinstance(node.operator, cst.Multiply) and isinstance(left, Mask) and isinstance(right, Mask):
+            return self._conjunction(node, left, right)  # of two masks a product is true where both are
         for side in (left, right):
             if isinstance(side, Opaque):
                 return side
@@ -177,7 +179,7 @@ class ExpressionReader(ABC):
         return [one for part in parts for one in self._bounds(part)] if parts is not None else [bound]
 
     def _conjunction(self, node: cst.BaseExpression, left: Value, right: Value) -> Value:
-        is_and = isinstance(getattr(node, "operator", None), (cst.BitAnd, cst.And))
+        is_and = isinstance(getattr(node, "operator", None), (cst.BitAnd, cst.And, cst.Multiply))
         masks = [side for side in (left, right) if isinstance(side, Mask)]
         others = [side for side in (left, right) if not isinstance(side, Mask) and side != forms.TRUE]
         if not is_and:

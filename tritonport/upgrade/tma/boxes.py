@@ -270,7 +270,8 @@ class _Builder:
             if steps is None:
                 continue
             known, other = self.host.factors(steps.terms[0][0])
-            if other and (not known or (size.terms and known == size.terms[0][0])):
+            constant = not key and axis.stride.value == 1  # elements along the contiguous dimension
+            if constant or (other and (not known or (size.terms and known == size.terms[0][0]))):
                 coordinate, left = plus(coordinate, steps), plus(left, part, -1)
         return coordinate, left
 
