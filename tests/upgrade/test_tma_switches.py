@@ -131,14 +131,6 @@ def said(text: str) -> list[str]:
 
 
 REFUSED = {
-    "a branch that an iteration may leave out": (
-        "        a = tl.load(a_ptr", "        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n"
-        "        if k < 32:\n            a = tl.load(a_ptr", "of a", "under an if (`k < 32`)",
-    ),
-    "a branch on what may be another each time": (
-        "        a = tl.load(a_ptr", "        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n"
-        "        if tl.load(count) > 1:\n            a = tl.load(a_ptr", "of a", "under an if",
-    ),
     "an early return on what only the kernel knows": (
         "    return block * BLOCK, BLOCK\n",
         "    if block > 7:\n        return block * BLOCK, 0\n    return block * BLOCK, BLOCK\n",
@@ -172,6 +164,21 @@ def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
         text = text.replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
     found = said(text)
     assert any(access in one and words in one for one in found), found
+
+
+@pytest.mark.parametrize("test", ["k < 32", "tl.load(count) > 1"])
+def test_a_branch_that_an_iteration_may_leave_out_turns_its_own_phase(test: str, tmp_path: Path) -> None:
+    text = KERNEL.replace(
+        "        a = tl.load(a_ptr",
+        f"        a = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)\n        if {test}:\n            a = tl.load(a_ptr",
+    ).replace("work(table, count, BLOCK, RAGGED)\n    if", "tl.program_id(0) * BLOCK, BLOCK\n    if")
+    inp = inputs(True, True)
+    got, made = run(upgraded(text).text, tmp_path, **inp)
+    if "k" in test:
+        inp["a"] = inp["a"] * (torch.arange(40) < 32)
+    wanted = product(inp)
+    torch.testing.assert_close(got, torch.stack([wanted, -wanted, wanted * 2]), rtol=0, atol=0)
+    assert all(made) and "a_phase ^= 1" in upgraded(text).text
 
 
 def test_products_of_a_tile_are_no_pointer_to_it() -> None:
