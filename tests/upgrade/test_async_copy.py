@@ -12,7 +12,7 @@ import torch
 from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import indexed, matmul
-from tritonport.convert import Conversion, ConvertOptions, convert_text
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
@@ -108,11 +108,11 @@ def test_what_both_sides_need_is_computed_for_both_iterations() -> None:
 
 def test_the_literal_port_of_a_file_gives_the_same_and_so_does_a_second_run() -> None:
     text = matmul()
-    literal = convert_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_80")).text
+    literal = conversion(text, ConvertOptions(triton=VERSION, target="sm_80")).text
     once = upgraded(text).text
     assert upgraded(literal).text == once
     assert upgraded(once).text == once
-    assert convert_text(once, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_80")).text == once
+    assert conversion(once, ConvertOptions(triton=VERSION, target="sm_80")).text == once
 
 
 def test_functions_of_the_file_keep_their_names(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_rows_anywhere_give_the_same(mask: str, tmp_path: Path) -> None:
     address = "a_ptr + (offs_m // 2)[:, None] * 64 + (k % 2 * BLOCK_K + offs_k)[None, :]"
     original = matmul().replace(load, f"a = tl.load({address}, mask={mask}, other=0.0)")
     given = operands(40, 32, 64, torch.float16, "plain")
-    literal = convert_text(original, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90")).text
+    literal = conversion(original, ConvertOptions(triton=VERSION, target="sm_90")).text
     text = upgraded(original, "sm_90").text
     assert ("a_ring" in text) == (">" in mask)
     assert torch.equal(run(text, tmp_path, "sm_90", **given), run(literal, tmp_path, "sm_90", **given))

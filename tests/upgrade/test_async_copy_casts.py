@@ -10,10 +10,10 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.test_async_copy import TARGETS, run, upgraded
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 from tritonport.verify.compile import Resources, compile_kernel
 
 # x @ (w.T or w) or w @ x; the tile that is cast is DOT's second operand, or its first.
@@ -108,7 +108,7 @@ def test_it_computes_the_same(form: str, target: str, tmp_path: Path) -> None:
 def test_every_stage_behind_it_computes_the_same(tmp_path: Path) -> None:
     for form in FORMS:
         options = ConvertOptions(triton=VERSION, target="sm_90", stage="all")
-        text = upgrade_text(kernel(form), path="kernel.py", options=options).text
+        text = conversion(kernel(form), options).text
         for block_m in (16, 64):
             given = operands(70, 48, 80, form, torch.int8, torch.bfloat16)
             folder = tmp_path / f"{form}{block_m}"
@@ -128,7 +128,7 @@ def test_a_tile_with_more_to_it_than_a_cast_goes_through_registers(dot: str) -> 
 def test_an_operand_that_a_call_transposes_changes_with_the_tile_that_it_is_made_of(tmp_path: Path) -> None:
     text = KERNEL.replace("LOAD", BY_ROWS).replace("DOT", "x, tl.trans(w.to(x.dtype) * 2)")
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="all")
-    text = upgrade_text(text, path="kernel.py", options=options).text
+    text = conversion(text, options).text
     assert "gl.permute(w.to(x.dtype) * 2" in text
     given = operands(70, 48, 80, "by rows", torch.int8, torch.bfloat16)
     for block_m in (16, 64):

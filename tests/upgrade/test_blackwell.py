@@ -12,20 +12,20 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.blackwell_kernels import ATTENTION, PERSISTENT, TWO_SUMS
 from tests.upgrade.kernels import indexed, matmul
 from tests.upgrade.test_async_copy import operands
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.rules_data import load_targets
-from tritonport.upgrade import upgrade_text
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
 
 
 @cache
 def upgraded(text: str, version: str = VERSION, stage: str = "mma", target: str = "sm_100") -> Conversion:
-    return upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=version, target=target, stage=stage))
+    return conversion(text, ConvertOptions(triton=version, target=target, stage=stage))
 
 
 def run(text: str, folder: Path, **arguments: Any) -> torch.Tensor:

@@ -11,10 +11,10 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tritonport.convert import ConvertOptions
 from tritonport.source.module import SourceModule
-from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.multibuffer import multibuffered
 from tritonport.verify.emulate import emulated
 
@@ -51,7 +51,7 @@ SCALED = "    scaled = tl.exp(acc * 0.0) * acc\n"
 @cache
 def upgraded(text: str) -> str:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="multibuffer")
-    return upgrade_text(text, path="kernel.py", options=options).text
+    return conversion(text, options).text
 
 
 def lines_of(text: str) -> list[str]:
@@ -88,7 +88,7 @@ def test_the_copy_does_not_pass_an_atomic_operation_that_another_program_may_wai
 
 def test_a_place_that_is_known_later_is_read_there() -> None:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="tma")
-    text = upgrade_text(KERNEL, path="kernel.py", options=options).text
+    text = conversion(KERNEL, options).text
     head, tiles = text.split("def chained_kernel_tiles(")
     found = re.search(r"\(c_desc, \[(.+?), ", tiles)
     assert found is not None
@@ -108,7 +108,7 @@ def test_a_copy_with_long_lines_has_one_argument_to_a_line(version: str) -> None
     options = ConvertOptions(triton=version, target="sm_90", stage="multibuffer")
     name = "tile_with_a_name_so_long_that_its_copy_fills_a_line"
     long = KERNEL.replace("b = tl.load", f"{name} = tl.load").replace("tl.dot(a, b, acc)", f"tl.dot(a, {name}, acc)")
-    text = upgrade_text(long, path="kernel.py", options=options).text
+    text = conversion(long, options).text
     added = [line.strip() for line in text.splitlines() if line.strip().startswith("pred=")]
     assert added and all(line.endswith(",") for line in added)
     assert not [line for line in text.splitlines() if line != line.rstrip()]

@@ -10,9 +10,9 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 from tritonport.verify.emulate import emulated
 
 KERNEL = """
@@ -49,7 +49,7 @@ LAST = "        bias_ptrs += 32\n"
 @cache
 def upgraded(text: str = KERNEL) -> str:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="multibuffer")
-    return upgrade_text(text, path="kernel.py", options=options).text
+    return conversion(text, options).text
 
 
 def tiles_of(text: str) -> str:

@@ -17,7 +17,6 @@ from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import matmul as pointers
 from tests.upgrade.mma_kernels import attention, copied, matmul, persistent
 from tritonport.convert import Conversion, ConvertOptions
-from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
@@ -371,7 +370,7 @@ def test_what_is_not_proved_stays_synchronous(name: str, right: str, wrong: str,
 @pytest.mark.parametrize("view", [False, True])
 def test_a_tile_that_the_loop_copies_again_is_no_operand_of_a_dot_under_way(view: bool) -> None:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="tma")
-    text = upgrade_text(pointers(), path="kernel.py", options=options).text
+    text = conversion(pointers(), options).text
     if view:
         tile, loop = "in_order(a_tile, a_order)", "    phase = 0\n"
         assert text.count(tile) == text.count(loop) == 1

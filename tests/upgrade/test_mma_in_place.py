@@ -11,11 +11,11 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.kernels import matmul
 from tests.upgrade.sum_kernels import SUMS
-from tritonport.convert import Conversion, ConvertOptions, convert_text
-from tritonport.upgrade import upgrade_text
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.verify.compile import compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
@@ -26,8 +26,7 @@ COPIES = ("tma", "async-copy")
 @cache
 def staged(text: str, *stages: str, version: str = VERSION) -> str:
     for stage in stages:
-        upgrade = convert_text if stage == "literal" else upgrade_text
-        text = upgrade(text, path="kernel.py", options=ConvertOptions(triton=version, target="sm_90", stage=stage)).text
+        text = conversion(text, ConvertOptions(triton=version, target="sm_90", stage=stage)).text
     return text
 
 

@@ -12,12 +12,12 @@ pytest.importorskip("triton", reason="upgraded kernels are run and compiled with
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION, innermost, module_of
 from tests.upgrade.kernels import indexed
 from tests.upgrade.ring_kernels import COMPILED, DATA, KERNELS, text_of
 from tritonport.convert import ConvertOptions
 from tritonport.source.module import SourceModule
-from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.multibuffer import Finding, copies_of, multibuffered
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
@@ -125,7 +125,7 @@ def test_the_hint_of_a_loop_goes_before_the_stages_of_a_launch() -> None:
 def test_a_block_size_with_a_default_is_a_step_upward() -> None:
     text = indexed().replace("BLOCK_K: tl.constexpr)", "BLOCK_K: tl.constexpr = 16)")
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="multibuffer")
-    found = upgrade_text(text, path="kernel.py", options=options)
+    found = conversion(text, options)
     assert 'args.get("BLOCK_K", 16)' in found.text
     assert "a_ring.index(slot)" in found.text
     assert {one.code for one in found.diagnostics} <= {"TP106"}

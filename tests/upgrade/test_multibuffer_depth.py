@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 
 KERNEL = """
 import triton
@@ -34,6 +34,6 @@ def launch(a, b, sums, last):
 
 def test_a_tile_that_the_loop_stores_stands_beside_the_ring_and_one_behind_it_does_not() -> None:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="multibuffer")
-    text = "".join(upgrade_text(KERNEL, path="kernel.py", options=options).text.split())
+    text = "".join(conversion(KERNEL, options).text.split())
     assert 'ring_depth_for(args,"NUM_BUFFERS",["a_desc","b_desc"],once=["sums_desc"],' in text
     assert text.count("store_tile(sums_desc,") == text.count("store_tile(last_desc,") == 1

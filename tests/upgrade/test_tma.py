@@ -16,7 +16,6 @@ from tests.upgrade.test_async_copy import operands
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
-from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.tma.terms import HostNames
 from tritonport.verify.compile import Resources, compile_kernel
 from tritonport.verify.emulate import EmulationError, emulated
@@ -243,7 +242,7 @@ def test_parameters_that_are_given_by_keyword_alone(tmp_path: Path) -> None:
     text = matmul().replace("stride_cm,\n    BLOCK_M", "stride_cm, *,\n    BLOCK_M")
     given = operands(64, 32, 64, torch.float16, "plain")
     for stage in ("tma", "mma"):
-        found = upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, stage=stage))
+        found = conversion(text, ConvertOptions(triton=VERSION, stage=stage))
         got, made = run(found.text, tmp_path, **given)
         torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
         assert len(made) == 3

@@ -9,11 +9,11 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION
 from tests.upgrade.kernels import matmul
 from tests.upgrade.test_tma import run, upgraded
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 from tritonport.upgrade.mma.table import dot_tables
 
 Computed = Callable[[torch.Tensor], torch.Tensor]
@@ -125,7 +125,7 @@ def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, BLOCK: tl.constexpr, D: tl.constexpr
 def test_what_stays_in_a_function_is_said_by_the_stages_beyond(stage: str) -> None:
     assert INNER.count("tl.load(k_ptrs)") == INNER.count("tl.load(v_ptrs)") == 1
     lines = INNER.split("\n")
-    found = upgrade_text(INNER, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90", stage=stage))
+    found = conversion(INNER, ConvertOptions(triton=VERSION, target="sm_90", stage=stage))
     said = [(one.code, lines[one.line - 1].strip()) for one in found.diagnostics]
     for line in ("k = tl.load(k_ptrs)", "v = tl.load(v_ptrs)"):
         assert said.count(("TP411", line)) == 1, said
@@ -134,7 +134,7 @@ def test_what_stays_in_a_function_is_said_by_the_stages_beyond(stage: str) -> No
 
 def test_all_says_why_a_tile_is_copied_by_cp_async_alone() -> None:
     text = fused("mixed(acc)", "\n\n" + MIXED["a sum"])
-    found = upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, target="sm_90", stage="all"))
+    found = conversion(text, ConvertOptions(triton=VERSION, target="sm_90", stage="all"))
     assert "async_copy" in found.text and "a_desc" not in found.text
     said = [one.message for one in found.diagnostics if one.code == "TP412"]
     assert len(said) == 2
@@ -156,5 +156,5 @@ def test_a_dot_that_stays_is_quoted_and_placed_as_it_is_written() -> None:
     other = said["p = tl.exp(tl.dot(q, k)).to(tl.float16)"].message
     assert other.endswith(reason.format(", as the last dot of its loop does"))
     assert [row[1:3] for row in table.rows] == [("tl.dot", "q, k"), ("tl.dot", "p, v")]
-    beyond = upgrade_text(INNER, path="kernel.py", options=options).diagnostics
+    beyond = conversion(INNER, options).diagnostics
     assert {one.message for one in said.values()} <= {one.message for one in beyond}

@@ -8,12 +8,12 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION
 from tests.upgrade.kernels import matmul
 from tests.upgrade.test_async_copy import operands
 from tests.upgrade.test_tma import run, upgraded
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 
 LOOP = "    for k in range(tl.cdiv(K, BLOCK_K)):\n"
 
@@ -136,7 +136,7 @@ def test_a_copy_that_iterations_leave_out_keeps_its_own_barrier(test: str, spell
 def test_a_ring_of_one_place_takes_the_pointers(tmp_path: Path) -> None:
     """Two tiles that do not fit beside each other: no dot can stay under way."""
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="mma")
-    port = upgrade_text(matmul(), path="kernel.py", options=options).text
+    port = conversion(matmul(), options).text
     assert "or c_desc is None or NUM_BUFFERS < 2:\n        matmul_kernel_pointers(" in port
     small = port.replace("shared_memory=232448)", "shared_memory=12000)")
     assert small != port

@@ -9,10 +9,10 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
 from tests.convert.kernels import VERSION
 from tests.upgrade.test_tma import run, upgraded
 from tritonport.convert import ConvertOptions
-from tritonport.upgrade import upgrade_text
 
 FLAGS = """
 import torch
@@ -108,7 +108,7 @@ def test_the_extents_say_when() -> None:
 
 def test_operands_of_a_dot_at_ieee_are_read_where_they_are(tmp_path: Path) -> None:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="mma")
-    found = upgrade_text(FLAGS, path="kernel.py", options=options)
+    found = conversion(FLAGS, options)
     assert "dot_started(" in found.text or "dot_added_started(" in found.text
     inputs = given(128, 64)
     got, made = run(found.text, tmp_path, **inputs)
