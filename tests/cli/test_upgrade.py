@@ -101,7 +101,8 @@ def test_a_stage_that_there_is_not_for_a_target_is_refused_by_name(
         result = run(*command, *asked)
         assert result.exit_code == 2
         assert f"there is no stage {stage} for {target}: the stages for {target} are {own};" in result.stderr
-        assert f"{stage} is for {others}\n" in result.stderr
+        assert ("async-copy writes the ring" in result.stderr) == (stage == "multibuffer")
+        assert f"{stage} is for {others}" in result.stderr
         assert result.stdout == ""
     assert (folder / "mm.py").read_text() == matmul()
 

@@ -92,9 +92,10 @@ def no_such_pair(stage: str, target: str) -> str | None:
     if stage not in STAGES or stage in own:
         return None
     others = [one for one in load_targets() if stage in stages_for(one)]
+    ring = ". async-copy writes the ring of tiles itself" if stage == "multibuffer" and "async-copy" in own else ""
     return (
         f"there is no stage {stage} for {target}: the stages for {target} are {', '.join(own)}; "
-        f"{stage} is for {', '.join(others)}"
+        f"{stage} is for {', '.join(others)}{ring}"
     )
 
 
