@@ -21,9 +21,12 @@ echo "== tests, newest Triton"
 .venv/bin/python -m pytest -q -n 2 --dist worksteal --durations=10 "$@"
 echo "== tests that depend on the version, oldest Triton"
 # What is about text alone says of each version what it should be, and is not run again.
-versioned=(tests/rules tests/fixtures tests/verify/emulate)
-for name in block_pointers descriptors dots emitted hard_kernels scaled_dots shapes sort staging unaligned; do
+versioned=(tests/rules/test_api_table.py tests/fixtures tests/verify/emulate)
+for name in block_pointers descriptors emitted hard_kernels scaled_dots shapes sort unaligned; do
     versioned+=("tests/convert/test_$name.py")
+done
+for name in the_port_computes_the_same_bits a_helper_computes_the_same_bits; do
+    versioned+=("tests/convert/test_staging.py::test_$name")
 done
 # Of each stage what runs its output, and what compiles it.
 for name in async_copy::test_it_computes_the_same_for_any_shape_and_stride \

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import linecache
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -39,6 +40,7 @@ CONSTANTS: dict[str, Any] = {
 SCALARS: dict[str, Any] = {"n": 50, "rows": 13, "cols": 29, "steps": 3, "zero": 0, "stride": 32, "one": 1, "alpha": 0.5}
 SIZE = 4096
 _numbers = itertools.count()
+_modules: dict[tuple[str, tuple[tuple[str, str], ...]], ModuleType] = {}
 
 
 def convert(text: str, version: str = "3.9", **options: Any) -> Conversion:
@@ -69,8 +71,19 @@ def ported(text: str, version: str = "3.9", twice: bool = True) -> str:
 
 
 def module_of(text: str, folder: Path, stem: str) -> ModuleType:
-    """The text as an imported module, under a name of its own: Triton reads the source of kernels from the file."""
-    path = folder / f"{stem}_{next(_numbers)}.py"
+    """The text as an imported module, under a name of its own: Triton reads the source of kernels from the file.
+
+    A process imports each text once, as long as Triton's switches stay what they are: finding the source of every
+    function, and hashing it, takes as long as to launch them in the emulator.
+    """
+    switches = tuple(sorted(item for item in os.environ.items() if item[0].startswith("TRITON_")))
+    module = _modules.get((text, switches))
+    if module is None:
+        module = _modules[text, switches] = _imported(text, folder / f"{stem}_{next(_numbers)}.py")
+    return module
+
+
+def _imported(text: str, path: Path) -> ModuleType:
     path.write_bytes(text.encode())
     linecache.checkcache(str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)
