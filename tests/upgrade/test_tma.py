@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -36,8 +37,7 @@ def run(text: str, folder: Path, **arguments: Any) -> tuple[torch.Tensor, list[b
         made.append(found is not None)
         return found
 
-    module.tile_descriptor = counted
-    with emulated(target="sm_90"):
+    with patch.object(module, "tile_descriptor", counted), emulated(target="sm_90"):
         return module.launch(**arguments), made
 
 
