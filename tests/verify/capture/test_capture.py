@@ -13,7 +13,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from click.testing import CliRunner
 
+from tritonport.cli import cli
 from tritonport.verify.capture.recorder import recording
 from tritonport.verify.capture.replay import compile_spec, launch_recorded, recorded_inputs
 from tritonport.verify.hook.settings import Capture, Settings
@@ -254,11 +256,12 @@ def test_what_an_autotuner_wrote_while_it_chose_is_not_recorded(
     assert contents[1].min() > 1, "the second launch finds what the first has left"
 
 
-def test_nothing_recorded_and_a_command_that_fails(tmp_path: Path) -> None:
+def test_nothing_recorded_and_a_command_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nothing.py").write_text("print('no kernel')\n")
     (tmp_path / "fails.py").write_text("raise SystemExit('what a pity')\n")
     assert run(tmp_path, "capture", "--", "python", "nothing.py").returncode == 3
     done = run(tmp_path, "capture", "--", "python", "fails.py")
     assert done.returncode == 1 and "what a pity" in done.stderr
-    assert run(tmp_path, "capture", "missing.py", "--", "python", "nothing.py").returncode == 2
-    assert run(tmp_path, "capture").returncode == 2
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["missing.py", "--", "python", "nothing.py"], []):
+        assert CliRunner().invoke(cli, ["capture", *arguments]).exit_code == 2

@@ -111,11 +111,12 @@ def test_a_wrong_port_fails_the_tests_that_reach_it_and_no_other(project: Path) 
     assert "fails with the port: AssertionError: Tensor-likes are not close!" in done.stdout
 
 
-def test_workers_of_xdist_take_part(project: Path) -> None:
+def test_workers_of_xdist_take_part_and_a_stage_that_changes_nothing_says_so(project: Path) -> None:
     pytest.importorskip("xdist")
-    done = check(project, "--", "pytest", "-q", "-n", "1", "tests", "-k", "300")
+    done = check(project, "--stage", "async-copy", "-v", "--", "pytest", "-q", "-n", "1", "tests", "-k", "300")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 of 1 tests pass with the port" in done.stdout
+    assert "the stage async-copy changes nothing here: the port is the literal one" in done.stdout
 
 
 def test_a_script_and_its_exit_status(project: Path) -> None:
@@ -175,9 +176,3 @@ def test_every_stage_is_reported_test_by_test(tmp_path: Path) -> None:
         "async-copy": {"test_product": "PASS", "test_where_the_tiles_go": "FAIL"},
     }
     assert "matmul.py (async-copy)  FAIL" in done.stdout
-
-
-def test_a_stage_that_changes_nothing_says_so(project: Path) -> None:
-    done = check(project, "--stage", "async-copy", "-v", "--", "pytest", "-q", "tests", "-k", "300")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "the stage async-copy changes nothing here: the port is the literal one" in done.stdout
