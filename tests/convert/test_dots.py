@@ -226,7 +226,10 @@ C = "tl.load(c_ptr + m[:, None] * BN + n[None, :])"
 def test_a_tile_is_converted_before_it_is_widened(added: str, written: str) -> None:
     lines = dots(f"acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs))\nacc += {added}\n")
     load = "gl.load(c_ptr + m_c[:, None] * BN + n_c[None, :])"
-    assert "".join(lines.split()).replace(",)", ")").endswith("".join(f"acc += {written.format(C=load)}".split()))
+    # The dot starts its sums from it.
+    start = "".join(f", {written.format(C=load)}".split())
+    found = "".join(lines.split()).replace(",)", ")")
+    assert found.startswith("acc=dot_") and found.endswith((f"{start})", f"{start},acc_layout)"))
 
 
 def test_pointers_of_a_type_that_is_an_argument() -> None:

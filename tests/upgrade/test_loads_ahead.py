@@ -135,6 +135,11 @@ def test_a_value_of_the_iteration_before_stays_one() -> None:
     assert "scale_ahead" not in ahead(upgraded(text))
 
 
+def test_what_is_read_behind_a_dot_alone_comes_while_the_dot_runs() -> None:
+    text = KERNEL.replace(") + bias[None, :]", ")").replace(LAST, f"        acc = acc * bias[None, :]\n{LAST}")
+    assert ahead(upgraded(text)) == ["scale_ahead", "w_ahead"]
+
+
 def test_a_place_that_is_read_from_memory_stays_where_it_is_known() -> None:
     text = KERNEL.replace("bias = tl.load(bias_ptrs)", "bias = tl.load(bias_ptr + tl.load(flags + k) + rows)")
     found = ahead(upgraded(text))

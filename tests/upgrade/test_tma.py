@@ -204,11 +204,6 @@ REFUSED = {
         "        tl.store(a_ptr + k, 0.0)\n        a = tl.load(a_ptrs",
         "the kernel also writes a_ptr",
     ),
-    "an if": (
-        "        a = tl.load(a_ptrs",
-        "        if k > 2:\n            a = tl.load(a_ptrs",
-        "it stands under an if",
-    ),
 }
 
 

@@ -18,6 +18,7 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.bounds import Bounds
+from tritonport.upgrade.dots import is_written_dot
 from tritonport.upgrade.edit import code, parsed, renamed, spliced
 from tritonport.upgrade.liveness import live_behind
 from tritonport.upgrade.multibuffer.callers import argument_names
@@ -106,10 +107,21 @@ def _candidates(module: SourceModule, kernel: Kernel, node: cst.For, body: Seque
         # Read before its statement, it is the value of the iteration before.
         if any(one.target in read_names(earlier) for earlier in body[: place + 1]):
             continue
+        # Read behind a dot alone, it comes while the dot runs: see stage mma.
+        if any(is_written_dot(node) for line in body[: _first_read(body, one)] for node in walk(line)):
+            continue
         pointer = (arguments(one.call, "global_load") or {})["pointer"].value
         if written_to(module, kernel, node, pointer) is None:
             found.append(one)
     return found
+
+
+def _first_read(body: Sequence[cst.BaseStatement], one: Loaded) -> int:
+    """The statement that reads a load first; its own, where it makes something of it there."""
+    if _value_of(body[one.place]) is not one.call:
+        return one.place
+    places = (place for place in range(one.place + 1, len(body)) if one.target in read_names(body[place]))
+    return next(places, len(body))
 
 
 def _loaded(module: SourceModule, place: int, line: cst.BaseStatement) -> Loaded | None:
