@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -69,6 +69,23 @@ def split(
     shared = made & set().union(*(defined[place] for place in back))
     carried = [name for name in sorted(shared) if _reads_before_write(name, ahead, defined, read)]
     return Split(tuple(ahead), tuple(sorted({*rest, *back})), tuple(sorted(shared)), tuple(carried))
+
+
+def made_anew(body: Sequence[cst.BaseStatement], ahead: Iterable[int], loads: Collection[int]) -> list[str]:
+    """The names that each iteration that runs ahead assigns before it reads them; not what its `loads` bring."""
+    known: set[str] = set()
+    carried: set[str] = set()
+    for place in ahead:
+        carried |= read_names(body[place]) - known
+        if place not in loads:
+            known |= set(assigned_names(_wrapped(body[place])))
+    return sorted(known - carried)
+
+
+def asks_for_more(body: Sequence[cst.BaseStatement], ahead: Iterable[int], index: str) -> bool:
+    """Whether what runs ahead asks the index of a loop for more than arithmetic, which a number lacks."""
+    nodes = (node for place in ahead for node in walk(body[place]))
+    return any(isinstance(node, cst.Attribute) and index in names_of(node.value) for node in nodes)
 
 
 def _wrapped(statement: cst.BaseStatement) -> cst.IndentedBlock:
@@ -145,4 +162,14 @@ def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]
     return False
 
 
-__all__ = ["NotSplit", "Split", "check_pure", "is_pure", "names_of", "read_names", "split"]
+__all__ = [
+    "NotSplit",
+    "Split",
+    "asks_for_more",
+    "check_pure",
+    "is_pure",
+    "made_anew",
+    "names_of",
+    "read_names",
+    "split",
+]

@@ -28,7 +28,7 @@ from tritonport.upgrade.multibuffer.pipelined import pipelined
 from tritonport.upgrade.multibuffer.steps import step_sign
 from tritonport.upgrade.multibuffer.writes import function_with_effects, may_run_ahead, written_to
 from tritonport.upgrade.ranks import Ranks
-from tritonport.upgrade.slices import NotSplit, Split, names_of, read_names, split
+from tritonport.upgrade.slices import NotSplit, Split, asks_for_more, made_anew, names_of, read_names, split
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -175,7 +175,7 @@ class _Writer:
         self.values = {one.place: names.fresh(f"{one.target}_ahead") for one in plan.loads}
         self.bounds = Bounds(plan.loop, plan.body, names, module.tree)
         self.calls = {one.place: one.call for one in plan.loads}
-        self.anew = self._anew()
+        self.anew = made_anew(plan.body, plan.split.ahead, self.calls)
         # A pointer that nothing else reads any more is advanced under its own name.
         own = dict.fromkeys([*self.anew, *plan.split.renamed])
         self.ahead = {name: names.fresh(f"{name}_ahead") for name in own}
@@ -190,22 +190,16 @@ class _Writer:
         body = node.body.with_changes(body=self._body())
         return [*before, node.with_changes(iter=self.bounds.iterator(), body=body, leading_lines=[])]
 
-    def _anew(self) -> list[str]:
-        """The names that each iteration which runs ahead assigns before it reads them."""
-        known: set[str] = set()
-        carried: set[str] = set()
-        for place in self.plan.split.ahead:
-            carried |= read_names(self.plan.body[place]) - known
-            if place not in self.calls:
-                known |= set(assigned_names(cst.IndentedBlock([self.plan.body[place]])))
-        return sorted(known - carried)
-
     def _first(self) -> list[Statement]:
         """The loads of the first iteration."""
         first = self.bounds.index_of("0")
         # Names of their own: what is known before a loop and assigned in it would be carried by it.
         early = {**self.ahead, **{name: self.names.fresh(f"first_{name}") for name in self.anew}}
-        made = f"{self.gl}.to_tensor({first})" if self._asks_index() else first
+        made = (
+            f"{self.gl}.to_tensor({first})"
+            if asks_for_more(self.plan.body, self.plan.split.ahead, self.index)
+            else first
+        )
         index = self.names.fresh(f"first_{self.index}")
         start = self._statement(f"{index} = {made}")
         return [start, *self._sequence(early, index, f"{index} {self._before} {self.bounds.stop}")]
@@ -253,15 +247,6 @@ class _Writer:
                 assert isinstance(line, cst.SimpleStatementLine)
                 found.append(line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace()))
         return found
-
-    def _asks_index(self) -> bool:
-        """Whether what runs ahead asks the index for more than arithmetic, which a number lacks."""
-        nodes = [self.plan.body[place] for place in self.plan.split.ahead]
-        return any(
-            isinstance(node, cst.Attribute) and self.index in names_of(node.value)
-            for line in nodes
-            for node in walk(line)
-        )
 
     @property
     def _before(self) -> str:

@@ -30,16 +30,4 @@ def refill_places(loop: RingLoop) -> dict[int, int]:
     return found
 
 
-def made_anew(loop: RingLoop) -> list[str]:
-    """The names that each iteration that runs ahead assigns before it reads them."""
-    copies = {step.place for barrier in loop.barriers for step in barrier.copies}
-    known: set[str] = set()
-    carried: set[str] = set()
-    for place in loop.split.ahead:
-        carried |= read_names(loop.body[place]) - known
-        if place not in copies:
-            known |= set(assigned_names(cst.IndentedBlock([loop.body[place]])))
-    return sorted(known - carried)
-
-
-__all__ = ["made_anew", "refill_places"]
+__all__ = ["refill_places"]

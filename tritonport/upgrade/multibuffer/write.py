@@ -17,9 +17,9 @@ from tritonport.upgrade.multibuffer.home import Allocation
 from tritonport.upgrade.multibuffer.narrowed import with_narrowed_loads
 from tritonport.upgrade.multibuffer.plan import Ring
 from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
-from tritonport.upgrade.multibuffer.schedule import made_anew, refill_places
+from tritonport.upgrade.multibuffer.schedule import refill_places
 from tritonport.upgrade.multibuffer.steps import is_asserted
-from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.slices import asks_for_more, made_anew, names_of
 
 _TILE_ENDINGS = ("_tile", "_smem", "_buffer", "_buf")
 
@@ -150,9 +150,10 @@ class _LoopWriter:
         self.next = self.names.fresh(f"next_{self.index}")
         self.early = self.names.fresh(f"early_{self.index}")
         self.ahead = {name: self.names.fresh(f"next_{name}") for name in loop.split.renamed}
-        # Names of their own in the prologue: what is known before a loop and assigned in it would be carried by it.
-        self.first = self.ahead | {name: self.names.fresh(f"early_{name}") for name in made_anew(loop)}
         self.barriers = {step.place: one for one in loop.barriers for step in one.copies}
+        anew = made_anew(loop.body, loop.split.ahead, self.barriers)
+        # Names of their own in the prologue: what is known before a loop and assigned in it would be carried by it.
+        self.first = self.ahead | {name: self.names.fresh(f"early_{name}") for name in anew}
 
     def write(self) -> list[cst.BaseStatement]:
         """The statements in the place of the loop, the loop itself last."""
@@ -186,12 +187,7 @@ class _LoopWriter:
         return self.ring.over_ring(body)
 
     def _needs_tensor(self) -> bool:
-        """Whether what runs ahead asks the index for more than arithmetic, which a number in an unrolled loop lacks."""
-        return any(
-            isinstance(node, cst.Attribute) and self.index in _names(node.value)
-            for place in self.plan.split.ahead
-            for node in walk(self.plan.body[place])
-        )
+        return asks_for_more(self.plan.body, self.plan.split.ahead, self.index)
 
     def _steady(self) -> cst.BaseStatement:
         use, split = self.ring, self.plan.split
