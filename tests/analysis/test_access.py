@@ -1,5 +1,7 @@
 """The affine form, extents, fill and advance of accesses, in Triton and in Gluon."""
 
+import textwrap
+
 import pytest
 
 from tritonport.analysis.access import Access, Form, Opaque, accesses_of
@@ -98,6 +100,29 @@ def test_what_is_not_affine_says_why(statement: str, reason: str) -> None:
     access = read(TILE + statement)[-1]
     assert isinstance(access.address, Opaque)
     assert reason in access.address.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "offset"),
+    [
+        ("if K > 64:\n    first = step", "step + x_ptr"),
+        ("first = second\nsecond = step", "step + x_ptr"),
+        ("if K > 64:\n    first = step + 1", None),
+        ("first = second\nsecond = M", None),
+        ("first = second\nsecond, step = step, step + 1", None),
+    ],
+)
+def test_what_a_body_leaves_as_it_is_keeps_its_form(body: str, offset: str | None) -> None:
+    loop = textwrap.indent(f"x = tl.load(x_ptr + first + tl.arange(0, BK))\n{body}", "    ")
+    behind = "tl.store(out_ptr + first + tl.arange(0, BK), 0)"
+    access, store = read(f"first, second = step, step\nfor k in range(K):\n{loop}\n{behind}")
+    if offset is None:
+        assert isinstance(access.address, Opaque) and "carried through the loop" in access.address.reason
+        assert not isinstance(store.address, Form) or "after a loop" in show(store.address.offset)
+    else:
+        assert isinstance(access.address, Form) and isinstance(store.address, Form)
+        assert show(access.address.offset) == offset
+        assert show(store.address.offset) == "out_ptr + step"
 
 
 def test_branches_keep_coordinates_and_lose_the_offset() -> None:

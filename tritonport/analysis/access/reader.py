@@ -5,6 +5,7 @@ A loop is read twice: once to learn how the names it carries move, then with the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -226,13 +227,38 @@ class Reader(ExpressionReader):
             self.environment[name] = _marked(name, before[name])
         self._iterate(node, loop, atom)
         moved = {name: _movement(name, before[name], self.environment[name]) for name in carried}
-        self.environment, self.recording = dict(before), recording
-        for name in carried:
-            self.environment[name] = _at_iteration(before[name], moved[name], self._iteration(loop, atom))
+        for name in self._steady(node, loop, atom, before, moved):
+            moved[name] = forms.ZERO
+        self._begin(before, moved, loop, atom)
+        self.recording = recording
         self._iterate(node, loop, atom)
         self.loops, self.branches = outer, branches
-        after = {name: _after(name, before[name]) for name in carried}
+        after = {name: _after(name, before[name]) for name in carried if moved[name] != forms.ZERO}
         self.environment = {**before, **after}
+
+    def _begin(self, before: Environment, moved: Mapping[str, Dim | None], loop: Loop, atom: str) -> None:
+        """The environment at the head of an iteration."""
+        self.environment = dict(before)
+        for name, change in moved.items():
+            self.environment[name] = _at_iteration(before[name], change, self._iteration(loop, atom))
+
+    def _steady(
+        self, node: cst.For | cst.While, loop: Loop, atom: str, before: Environment, moved: Mapping[str, Dim | None]
+    ) -> set[str]:
+        """The names that a body assigns, under an `if` or not, and leaves with the value they have before the loop.
+
+        An induction over the iterations: where all of them have that value at the head, and then at the end too, they
+        always have it. One that does not is left out, and the others are asked again.
+        """
+        steady = {name for name, change in moved.items() if change is None and isinstance(before[name], Form)}
+        while steady:
+            self._begin(before, {**moved, **dict.fromkeys(steady, forms.ZERO)}, loop, atom)
+            self._iterate(node, loop, atom)
+            kept = {name for name in steady if self.environment[name] == before[name]}
+            if kept == steady:
+                break
+            steady = kept
+        return steady
 
     def _bound(self, node: cst.BaseExpression | None, missing: Dim) -> Dim | None:
         value = self.evaluate(node) if node is not None else Form(missing)
