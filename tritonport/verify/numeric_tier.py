@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from textwrap import shorten
@@ -13,34 +13,29 @@ from tritonport.report.diagnostic import Diagnostic, InputError
 from tritonport.source.embedded import embedded_modules
 from tritonport.verify import codes, hints
 from tritonport.verify.boundary import boundary_variations, read_sizes
-from tritonport.verify.case import DEFAULT_SEEDS, PORT_MARK, Case, load_case, read_source
-from tritonport.verify.compare import bitwise_equal, equal_mask
+from tritonport.verify.case import DEFAULT_SEEDS, load_case, read_source
+from tritonport.verify.compare import bitwise_equal
 from tritonport.verify.compile.kernels import find_kernels
+from tritonport.verify.coverage import coverage_notes
+from tritonport.verify.culprits import findings_of
 from tritonport.verify.device import gpu_target, has_gpu
 from tritonport.verify.exact_run import ExactRun, run_exactly
+from tritonport.verify.failures import Failures, Stopped, describe, is_not_emulated, is_refusal
 from tritonport.verify.fallback import fallbacks_of, notes_of, summary_of, ways_of
 from tritonport.verify.isolate import report_phase
 from tritonport.verify.judge import ReferenceMismatch, RunResult, judge_alone, judge_run
 from tritonport.verify.launches import Launch
-from tritonport.verify.places import Place, first_line, place_of
+from tritonport.verify.places import first_line, place_of
 from tritonport.verify.repeats import check_repeats
 from tritonport.verify.request import Port, Request, make_port
 from tritonport.verify.saved import SavedRun, load_saved, save_run
 from tritonport.verify.side import Backend, Side, SideFailed, SideRun, Variation, emulator, gpu, variations_of
+from tritonport.verify.summary import summarize
 from tritonport.verify.verdict import TierResult, Verdict, worst
 
-_MAX_FINDINGS = 5
 _SUMMARY_WIDTH = 90
 _EXACT_SHARE = 0.3
 """Of the time of the tier, what a launch of an exact run may take."""
-
-
-@dataclass(frozen=True)
-class _Stopped(Exception):
-    """The tier ends here, with this verdict."""
-
-    verdict: Verdict
-    finding: Diagnostic
 
 
 def run_emulated(request: Request) -> TierResult:
@@ -69,7 +64,7 @@ def _run(request: Request, enter: Callable[[], AbstractContextManager[Backend]],
     with enter() as backend:
         try:
             return _Comparison(request, port, backend, target).run()
-        except _Stopped as stopped:
+        except Stopped as stopped:
             summary = shorten(stopped.finding.message, _SUMMARY_WIDTH, placeholder="...")
             return TierResult(request.tier, stopped.verdict, summary, (stopped.finding,))
 
@@ -82,6 +77,7 @@ class _Comparison:
         self.started = time.monotonic()
         self.request = request
         self.port_text = port.text
+        self.failures = Failures(request, port.text)
         self.fallbacks = fallbacks_of(port.text)
         strings = [kernel for module in embedded_modules(port.text) for kernel in find_kernels(module.text)]
         self.in_strings = any(kernel.language == "gluon" for kernel in strings)
@@ -96,7 +92,7 @@ class _Comparison:
             ported = load_case(*files, port.text, port.code_file)
         except InputError as error:
             # The original loads, so it is the port that cannot.
-            raise _Stopped(Verdict.FAIL, self._in_port(error.diagnostic)) from error
+            raise self.failures.of_import(error.diagnostic) from error
         self.port = Side("port", ported, backend, inputs)
         self.backend = backend
         self.notes: list[str] = []
@@ -104,22 +100,25 @@ class _Comparison:
         self.first_launches: tuple[Launch, ...] = ()
 
     def run(self) -> TierResult:
-        """Runs everything. Raises _Stopped where the case itself cannot be used."""
+        """Runs everything. Raises Stopped where the case itself cannot be used."""
         results = [self._compare(variation) for variation in self._variations()]
         results += self._at_boundaries(results[0].variation, _by_most_tiles(results))
         results += self._other_configurations(results[0].variation)
         verdict = worst(result.verdict for result in results)
-        findings = self._findings([result for result in results if result.verdict is verdict])
+        bad = [result for result in results if result.verdict is verdict]
+        findings = findings_of(bad, self.original, self.port, self.launched.values(), self.request.kernel_file)
         for result in results:
             self.notes += [f"{result.variation}: {note}" for note in result.notes]
         ways = [way for result in results for way in result.ways]
         self.notes += notes_of(ways)
-        self._note_coverage()
+        if self.saved is None:
+            masks = self.backend.masks
+            self.notes += coverage_notes(self.request, self.port_text, self.port.case, self.launched.keys(), masks)
         data = {
             "runs": [result.to_json() for result in results],
             "kernels": [{"name": name, "gluon": launch.gluon} for name, launch in self.launched.items()],
         }
-        summary = _summary(verdict, results) + summary_of(ways)
+        summary = summarize(verdict, results) + summary_of(ways)
         return TierResult(self.request.tier, verdict, summary, findings, tuple(self.notes), data)
 
     def _variations(self) -> list[Variation]:
@@ -129,7 +128,7 @@ class _Comparison:
         try:
             return variations_of(self.original, seeds)
         except SideFailed as failed:
-            raise self._case_raised(self.original, failed) from failed
+            raise self.failures.of_case(self.original, failed) from failed
 
     def _at_boundaries(self, first: Variation, tiled: Variation) -> list[RunResult]:
         """Sizes at the edges of the blocks that the first inputs are cut into, while half of the time is left.
@@ -142,8 +141,7 @@ class _Comparison:
         try:
             sizes = read_sizes(case.sizes)
         except ValueError as error:
-            finding = Diagnostic(codes.CASE_PROTOCOL, f"of the case: {error}", str(self.request.case), 1, 1)
-            raise _Stopped(Verdict.ERROR, finding) from error
+            raise self.failures.of_protocol(f"of the case: {error}") from error
         variations, notes = boundary_variations(sizes, first.seed, self.first_launches)
         self.notes += notes
         variations += [replace(tiled, views=((name, kind),)) for name, kinds in case.views.items() for kind in kinds]
@@ -184,8 +182,8 @@ class _Comparison:
             port = self.port.run(variation)
         except SideFailed as failed:
             if original is None and failed.step == "launch":
-                problem = f"{reason}; nor does the port: {_describe(failed.error)}"
-                hint = hints.NOT_EMULATED if _not_emulated(failed.error) else hints.ORIGINAL_REFUSED
+                problem = f"{reason}; nor does the port: {describe(failed.error)}"
+                hint = hints.NOT_EMULATED if is_not_emulated(failed.error) else hints.ORIGINAL_REFUSED
                 return _uncompared(variation, problem, hint)
             return self._port_raised(variation, failed)
         self.first_launches = self.first_launches or port.launches
@@ -195,10 +193,9 @@ class _Comparison:
         try:
             result = self._judge_runs(variation, original, port, reason)
         except SideFailed as failed:
-            raise self._case_raised(self.original, failed) from failed
+            raise self.failures.of_case(self.original, failed) from failed
         except ReferenceMismatch as error:
-            finding = Diagnostic(codes.CASE_PROTOCOL, str(error), str(self.request.case), 1, 1)
-            raise _Stopped(Verdict.ERROR, finding) from error
+            raise self.failures.of_protocol(str(error)) from error
         if result.verdict is Verdict.FAIL:
             self._save(result, original, port)
         return replace(result, ways=ways_of(port.launches, self.fallbacks))
@@ -236,7 +233,7 @@ class _Comparison:
         try:
             return self.port.run(variation)
         except SideFailed as failed:
-            raise self._port_stopped(variation, failed) from failed
+            raise self.failures.of_port(self.port, variation, failed) from failed
 
     def _run_original(self, variation: Variation) -> tuple[SideRun | None, str]:
         """The original's run, or None and why it cannot run here."""
@@ -244,11 +241,11 @@ class _Comparison:
             return self.original.run(variation), ""
         except SideFailed as failed:
             # What Triton or the emulator refuses says something about them; anything else is a case that raises.
-            if failed.step != "launch" or not _refused(failed.error):
-                raise self._case_raised(self.original, failed) from failed
+            if failed.step != "launch" or not is_refusal(failed.error):
+                raise self.failures.of_case(self.original, failed) from failed
             place = place_of(failed.error, self.original.case.files)
             where = f" at {place}" if place else ""
-            return None, f"the original does not run here{where}: {_describe(failed.error)}"
+            return None, f"the original does not run here{where}: {describe(failed.error)}"
 
     def _unfit(self, variation: Variation, original: SideRun | None, port: SideRun) -> RunResult | None:
         """Why a run of the port shows nothing about it; None where it does."""
@@ -271,101 +268,11 @@ class _Comparison:
 
     def _port_raised(self, variation: Variation, failed: SideFailed) -> RunResult:
         if failed.step != "launch":
-            raise self._case_raised(self.port, failed)
-        if _not_emulated(failed.error):
-            problem = f"the emulator cannot run the port: {_describe(failed.error)}"
+            raise self.failures.of_case(self.port, failed)
+        if is_not_emulated(failed.error):
+            problem = f"the emulator cannot run the port: {describe(failed.error)}"
             return _uncompared(variation, problem, hints.NOT_EMULATED)
-        raise self._port_stopped(variation, failed)
-
-    def _port_stopped(self, variation: Variation, failed: SideFailed) -> _Stopped:
-        finding = self._raised_at(self.port, failed, f"the port raises ({variation}): {_describe(failed.error)}")
-        return _Stopped(Verdict.FAIL, self._in_port(finding))
-
-    def _case_raised(self, side: Side, failed: SideFailed) -> _Stopped:
-        message = f"{failed.step} of the case raises ({side.name}): {_describe(failed.error)}"
-        return _Stopped(Verdict.ERROR, self._raised_at(side, failed, message))
-
-    def _raised_at(self, side: Side, failed: SideFailed, message: str) -> Diagnostic:
-        place = _compile_place(failed, side.case) or place_of(failed.error, side.case.files)
-        place = place or Place(str(self.request.case), 1)
-        kernel = getattr(failed.error, "kernel", None) or (failed.launches[-1].kernel if failed.launches else None)
-        return Diagnostic(_code_of(failed.error), message, place.path, place.line, place.column, kernel)
-
-    def _in_port(self, finding: Diagnostic) -> Diagnostic:
-        """A position in a port that is in no file, as words; what it is reported at is the kernel in the original."""
-        if not finding.path.endswith(PORT_MARK):
-            return finding
-        line = self.port_text.splitlines()[finding.line - 1].strip()
-        message = f"{finding.message}; line {finding.line} of the port: {line}"
-        kernels = find_kernels(read_source(Path(self.request.kernel_file)))
-        at = next((kernel.node for kernel in kernels if kernel.name == finding.kernel), None)
-        number, column = (at.lineno, at.col_offset + 1) if at else (1, 1)
-        return Diagnostic(finding.code, message, self.request.kernel_file, number, column, finding.kernel)
-
-    def _findings(self, results: list[RunResult]) -> tuple[Diagnostic, ...]:
-        """The problems of the first bad run, at the kernel that computed them; the others are counted."""
-        bad = [result for result in results if result.problems]
-        if not bad:
-            return ()
-        first = bad[0]
-        launch, suffix = self._culprit(first) if first.differences else (None, "")
-        launch = launch or next(iter(self.launched.values()), None)
-        path, line = (str(self.request.kernel_file), 1)
-        if launch is not None:
-            found = self._definition(launch.kernel)
-            path, line = found if found else (path, line)
-        if len(bad) > 1:
-            suffix += f"; also with {', '.join(str(result.variation) for result in bad[1:])}"
-        kernel = None if launch is None else launch.kernel
-        return tuple(
-            Diagnostic(
-                code, f"{text} ({first.variation}){suffix if not index else ''}", path, line, 1, kernel, first.hint
-            )
-            for index, (code, text) in enumerate(first.problems[:_MAX_FINDINGS])
-        )
-
-    def _definition(self, kernel: str) -> tuple[str, int] | None:
-        found = [one for one in find_kernels(read_source(Path(self.request.kernel_file))) if one.name == kernel]
-        return (self.request.kernel_file, found[0].node.lineno) if found else None
-
-    def _culprit(self, result: RunResult) -> tuple[Launch | None, str]:
-        """The first launch after which an argument differs, found by running both sides once more."""
-        try:
-            runs = [side.run(result.variation, trace=True) for side in (self.original, self.port)]
-        except SideFailed:
-            return None, ""
-        for number, (ours, theirs) in enumerate(zip(runs[0].launches, runs[1].launches, strict=False), 1):
-            if ours.kernel != theirs.kernel:
-                return ours, f"; launch {number} is {theirs.kernel} in the port, {ours.kernel} in the original"
-            for name, tensor in ours.written.items():
-                other = theirs.written.get(name)
-                if other is not None and other.shape == tensor.shape and not bool(equal_mask(tensor, other).all()):
-                    return ours, f"; first in {name} after launch {number}, {ours.kernel}"
-        return None, ""
-
-    def _note_coverage(self) -> None:
-        entries = {one.name for one in find_kernels(self.port_text) if one.language == "gluon" and one.launches}
-        missing = sorted(entries - self.launched.keys())
-        if missing and self.saved is None:
-            self.notes.append(f"not launched by the case: {', '.join(missing)}")
-        if self.saved is None:
-            self.notes += self._idle_masks()
-
-    def _idle_masks(self) -> list[str]:
-        """The masks that no input of the case makes use of: whether they are right, nothing has shown."""
-        text = self.port_text.splitlines()
-        own = {place.line for place, use in self.backend.masks.items() if not use.off and self._in_text(place.path)}
-        found = [
-            f"no input turns off a lane of the mask in line {n} of the port: {text[n - 1].strip()}" for n in sorted(own)
-        ]
-        if found and self.request.port is None:
-            found.append(f"lines of the port are those of: tritonport convert {self.request.kernel_file}")
-        return found
-
-    def _in_text(self, file: str) -> bool:
-        """Whether a file holds the text of the port."""
-        shown = self.port.case.files.get(file)
-        return shown is not None and (shown.endswith(PORT_MARK) or shown == self.request.port)
+        raise self.failures.of_port(self.port, variation, failed)
 
     def _save(self, result: RunResult, original: SideRun | None, port: SideRun) -> None:
         if self.request.save_dir is None:
@@ -387,67 +294,10 @@ def _first_other(original: Mapping[str, Any], port: Mapping[str, Any]) -> str:
     return next(name for name in names if name not in both or not bitwise_equal(original[name], port[name]))
 
 
-def _refused(error: BaseException) -> bool:
-    """Whether Triton, or the emulator in its place, refused to compile or run a kernel."""
-    kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-    return bool(kinds & {"triton", "tritonport"})
-
-
-def _not_emulated(error: BaseException) -> bool:
-    return type(error).__name__ == "NotEmulated"
-
-
 def _uncompared(variation: Variation, problem: str, hint: str) -> RunResult:
     return RunResult(variation, Verdict.NOT_COMPARABLE, ((codes.NOT_COMPARABLE, problem),), hint=hint)
-
-
-def _describe(error: BaseException) -> str:
-    message = getattr(error, "message", None)
-    if isinstance(message, str):
-        program = getattr(error, "program", None)
-        return message.splitlines()[0] + (f" (program {program})" if program is not None else "")
-    return first_line(error)
-
-
-def _code_of(error: BaseException) -> str:
-    """The code for what a launch raised: the emulator's findings have their own."""
-    text = str(getattr(error, "message", ""))
-    if text.startswith("out-of-bounds"):
-        return codes.OUT_OF_BOUNDS
-    endless = ("time limit" in text, text.startswith("a loop of more than"), "never end" in text)
-    return codes.TIMEOUT if any(endless) else codes.RAISED
-
-
-def _compile_place(failed: SideFailed, case: Case) -> Place | None:
-    """Where Triton's front end stopped, for an error that names a node of the kernel."""
-    if not failed.launches or not hasattr(failed.error, "node"):
-        return None
-    from tritonport.verify.compile.diagnose import from_exception
-
-    _, path, line = from_exception(failed.error, failed.launches[-1].function, "")
-    return Place(case.files[path], line) if line and path in case.files else None
 
 
 def _by_most_tiles(results: list[RunResult]) -> Variation:
     """The inputs whose launches take the tiles most often: placed otherwise they are to take the pointers."""
     return max(results, key=lambda result: sum(not way.fallback for way in result.ways)).variation
-
-
-def _summary(verdict: Verdict, results: list[RunResult]) -> str:
-    runs = f"{len(results)} run" if len(results) == 1 else f"{len(results)} runs"
-    compared = sum(result.compared for result in results)
-    if verdict is Verdict.PASS:
-        return f"{compared} results of {runs} equal bit for bit"
-    if verdict is Verdict.PASS_TOLERANCE:
-        return f"{compared} results of {runs} within tolerance"
-    bad = [result for result in results if result.verdict is verdict]
-    if verdict is Verdict.FAIL:
-        return f"{len(bad)} of {runs}"
-    why = next((f"{result.variation}: {result.problems[0][1]}" for result in bad if result.problems), "")
-    others = [result for result in results if result.verdict is not verdict]
-    if not others:
-        return why.partition(": ")[2]
-    # Verdicts come worst first: what could be compared holds.
-    equal = sum(result.verdict is Verdict.PASS for result in others)
-    within = f", {len(others) - equal} within tolerance" if equal < len(others) else ""
-    return f"{equal} of {runs} equal bit for bit{within}, {len(bad)} not compared; {why}"
