@@ -126,14 +126,14 @@ def test_a_ring_between_partitions(tiles, slots):
 
 @gluon.jit
 def first_to_write(out_ptr, bar):
-    gl.store(out_ptr + gl.arange(0, 128, layout=LINE), gl.full([128], 1, gl.int32, LINE))
+    gl.atomic_xchg(out_ptr + gl.arange(0, 128, layout=LINE), gl.full([128], 1, gl.int32, LINE))
     mbarrier.arrive(bar, count=1)
 
 
 @gluon.jit
 def second_to_write(out_ptr, bar):
     mbarrier.arrive(bar, count=1)
-    gl.store(out_ptr + gl.arange(0, 128, layout=gl.BlockedLayout([4], [32], [1], [0])), 2)
+    gl.atomic_xchg(out_ptr + gl.arange(0, 128, layout=gl.BlockedLayout([4], [32], [1], [0])), 2)
 
 
 @gluon.jit

@@ -4,12 +4,22 @@ import pytest
 import torch
 import triton
 
-from tests.verify.emulate.faults import copies, handovers, loads, partitions, products, releases, rings, stores
+from tests.verify.emulate.faults import (
+    copies,
+    global_memory,
+    handovers,
+    loads,
+    partitions,
+    products,
+    releases,
+    rings,
+    stores,
+)
 from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
 
 FAULTS = [
     fault
-    for module in (copies, loads, stores, products, partitions, rings, releases, handovers)
+    for module in (copies, loads, stores, products, partitions, rings, releases, handovers, global_memory)
     for fault in module.FAULTS
 ]
 

@@ -26,6 +26,13 @@ def fma_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, r)
 
 
+@triton.jit
+def impure_kernel(x_ptr, out_ptr, ASM: tl.constexpr, PURE: tl.constexpr):
+    i = tl.arange(0, 2)
+    r = tl.inline_asm_elementwise(ASM, "=r,r", [tl.load(x_ptr + i)], dtype=tl.int32, is_pure=PURE, pack=1)
+    tl.store(out_ptr + i, r)
+
+
 @pytest.mark.parametrize(
     ("asm", "reference"),
     [
@@ -78,3 +85,30 @@ def test_what_has_no_model_is_refused(asm, pack):
     assert isinstance(caught.value, EmulationError)
     assert asm.split()[0] in caught.value.message
     assert caught.value.kernel == "unary_kernel"
+
+
+@pytest.mark.parametrize(
+    "asm",
+    [
+        "fence.proxy.async.global; mov.b32 $0, $1;",
+        "{ fence.proxy.async.shared::cta; fence.proxy.async; mov.b32 $0, $1; }",
+        "fence.proxy.async; // for the TMA\nmov.b32 $0, $1;",
+    ],
+)
+def test_what_follows_a_fence_is_computed(asm):
+    x, out = torch.tensor([5, -6], dtype=torch.int32), torch.empty(2, dtype=torch.int32)
+    with emulated():
+        impure_kernel[(1,)](x, out, ASM=asm, PURE=False)
+    assert out.tolist() == [5, -6]
+
+
+def test_a_pure_fence_is_an_error():
+    x, out = torch.tensor([5, -6], dtype=torch.int32), torch.empty(2, dtype=torch.int32)
+    with emulated(), pytest.raises(EmulationError, match="inline PTX with a fence must say is_pure=False"):
+        impure_kernel[(1,)](x, out, ASM="fence.proxy.async; mov.b32 $0, $1;", PURE=True)
+
+
+def test_other_fences_are_refused():
+    x, out = torch.tensor([5, -6], dtype=torch.int32), torch.empty(2, dtype=torch.int32)
+    with emulated(), pytest.raises(NotEmulated, match=r"not emulated: fence\.proxy\.tensormap"):
+        impure_kernel[(1,)](x, out, ASM="fence.proxy.tensormap::generic.acquire.gpu [$1], 128;", PURE=False)

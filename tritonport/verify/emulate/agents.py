@@ -28,8 +28,9 @@ class Queue:
 class Partition:
     """The whole program, or one function of a ``warp_specialize``.
 
-    ``fenced_at`` is the time of its last ``fence_async_shared``. ``under_way`` are its cp.async copies that have not
-    arrived: the number of each, what it fills, and the store that it then is.
+    ``fenced_at`` is the time of its last ``fence_async_shared``, ``fenced_global_at`` that of its last fence between
+    the proxies for global memory. ``under_way`` are its cp.async copies that have not arrived: the number of each, what
+    it fills, and the store that it then is.
     """
 
     index: int
@@ -37,6 +38,7 @@ class Partition:
     num_warps: int
     clock: Clock = field(default_factory=Clock)
     fenced_at: int = 0
+    fenced_global_at: int = 0
     _tick: int = 1
     _queues: dict[str, Queue] = field(default_factory=dict)
     frames: list[Any] = field(default_factory=list)

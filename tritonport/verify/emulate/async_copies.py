@@ -16,6 +16,7 @@ from tritonport.verify.emulate.shared import GenericStore, Memory, Place
 from tritonport.verify.emulate.values import Value
 
 _QUEUE = "cp.async"
+_FINISH = "a commit_group and a wait_group that covers it"
 
 
 class AsyncCopyOps:
@@ -30,6 +31,7 @@ class AsyncCopyOps:
     partition: Partition
     scheduler: Scheduler
     access: Callable[..., None]
+    copy_access: Callable[..., None]
     read: Callable[..., Value]
     barrier: Callable[[Memory, str], Barrier]
     options: Any
@@ -39,12 +41,14 @@ class AsyncCopyOps:
     ) -> None:
         what = "the asynchronous copy"
         event = Event(self.partition.queue(_QUEUE).agent, self.partition.queue(_QUEUE).issued + 1)
-        self.access(memory, what, writes=True, event=event, finish="a commit_group and a wait_group that covers it")
+        self.access(memory, what, writes=True, event=event, finish=_FINISH)
         if pointer.dtype.element_ty != memory.dtype:
             raise Fault(f"{what} brings {pointer.dtype.element_ty} to {memory.name}, which holds {memory.dtype}")
         absent = other if isinstance(other, Value) else None
         # Without a mask Triton 3.9 passes an empty handle of its own.
-        loaded = self.read("asynchronous copy", pointer, mask if isinstance(mask, Value) else None, absent)
+        mask = mask if isinstance(mask, Value) else None
+        self.copy_access(what, pointer, mask, writes=False, event=event, finish=_FINISH)
+        loaded = self.read("asynchronous copy", pointer, mask, absent)
         memory.data[...] = np.broadcast_to(loaded.data, memory.data.shape)
         memory.written[...] = True
         if memory.buffer.kind == "shared memory":

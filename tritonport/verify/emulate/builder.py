@@ -14,7 +14,7 @@ from tritonport.verify.emulate.errors import Fault, Unsupported
 from tritonport.verify.emulate.floats import from_float
 from tritonport.verify.emulate.libdevice import call_libdevice
 from tritonport.verify.emulate.memory import GlobalMemory, MemoryOps
-from tritonport.verify.emulate.ptx import AsmResult, run_inline_asm
+from tritonport.verify.emulate.ptx import AsmResult, run_inline_asm, split_fences
 from tritonport.verify.emulate.regions import RegionOps
 from tritonport.verify.emulate.scaled_dots import ScaledDotOps
 from tritonport.verify.emulate.shapes import ShapeOps
@@ -177,7 +177,31 @@ class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ScaledDotOps, 
     def create_inline_asm(
         self, asm: str, constraints: str, arguments: list[Value], ir_types: list[Any], pure: bool, pack: int
     ) -> AsmResult:
-        return run_inline_asm(str(asm), arguments, ir_types, int(pack))
+        rest = self._without_fences(str(asm), pure)
+        if rest is None:
+            # Nothing is computed: the result is there for the syntax.
+            return AsmResult([self.get_null_value(ir_type) for ir_type in ir_types])
+        return run_inline_asm(rest, arguments, ir_types, int(pack))
+
+    def create_threadwise_inline_asm(
+        self, asm: str, constraints: str, arguments: list[Value], ir_types: list[Any], pure: bool, *_: object
+    ) -> AsmResult:
+        rest = self._without_fences(str(asm), pure)
+        if rest is not None or arguments or ir_types:
+            raise Unsupported(f"inline_asm is not emulated: {' '.join(str(asm).split())[:80]}")
+        return AsmResult([])
+
+    def _without_fences(self, asm: str, pure: bool) -> str | None:
+        """Make the fences that inline PTX begins with; what follows them, None for nothing."""
+        spaces, rest = split_fences(asm)
+        if spaces and pure:
+            raise Fault("inline PTX with a fence must say is_pure=False: else the compiler may move or drop it")
+        for space in spaces:
+            self.fence_proxies(space)
+        return rest
+
+    def fence_proxies(self, space: str) -> None:
+        """A ``fence.proxy.async`` of a state space (".global" ..., "" for all). In Triton kernels it orders nothing."""
 
     # Checks and messages.
 

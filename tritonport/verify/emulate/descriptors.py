@@ -147,7 +147,10 @@ class DescriptorOps:
         return Descriptor(base, extents, steps, tuple(int(tl.core._unwrap_if_constexpr(e)) for e in block), nan)
 
     def _descriptor_load(self, descriptor: Descriptor, offsets: list[int]) -> Value:
-        pointers, inside = descriptor.pointers(offsets)
+        return self.read_block(descriptor, *descriptor.pointers(offsets))
+
+    def read_block(self, descriptor: Descriptor, pointers: Value, inside: Value) -> Value:
+        """The elements of a block; those outside of the tensor hold what the descriptor fills them with."""
         element = descriptor.base.dtype.element_ty
         kind = storage(element)
         fill: Array = np.zeros((), kind)

@@ -23,6 +23,7 @@ from tritonport.verify.emulate.async_copies import AsyncCopyOps
 from tritonport.verify.emulate.barriers import BarrierOps
 from tritonport.verify.emulate.builder import Builder
 from tritonport.verify.emulate.errors import Fault
+from tritonport.verify.emulate.global_order import GlobalOps, GlobalOrder
 from tritonport.verify.emulate.scheduler import Scheduler
 from tritonport.verify.emulate.shared import check_invalidated, check_reused
 from tritonport.verify.emulate.shared_ops import SharedOps
@@ -163,7 +164,7 @@ def layout_inference(options: Any, target_name: str) -> LayoutInference:
 atexit.register(layout_inference.cache_clear)
 
 
-class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, TensorMemoryOps, Builder):
+class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, GlobalOps, TmaOps, TensorMemoryOps, Builder):
     """The builder of Gluon kernels: as the Triton one, with layouts on its values.
 
     The ``get_*_layout`` methods return Gluon's own layout objects, which here play the part of the IR attributes.
@@ -185,7 +186,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
         self.buffers = {}
         self.reused = []
         self.scratch_reused = {}
-        self.unflushed = []
+        self.global_order = GlobalOrder()
         self.barrier_serial = 0
         self.partition_serial = 0
         self.time = 0
@@ -215,12 +216,6 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, TmaOps, T
                         f"the program ends while {access.what} of `{name}` is in flight: it needs {access.finish}",
                         access.place,
                     )
-
-    def read(self, what: str, ptr: Value, mask: Value | None, other: Value | None) -> Value:
-        if self.unflushed:
-            on = None if mask is None else np.broadcast_to(mask.data, ptr.data.shape)
-            self.check_flushed(what, ptr.data, on)
-        return super().read(what, ptr, mask, other)
 
     @property
     def inference(self) -> Any:

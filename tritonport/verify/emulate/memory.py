@@ -184,16 +184,23 @@ class MemoryOps:
     def get_cache_policy(self, *_: object) -> None:
         return None
 
+    def threads_access(self, what: str, ptr: Value, mask: Value | None, *, writes: bool, atomic: bool = False) -> None:
+        """Threads are about to access global memory. Only in Gluon can something be under way there."""
+
     def create_load(self, ptr: Value, *_: object) -> Value:
+        self.threads_access("load", ptr, None, writes=False)
         return self.read("load", ptr, None, None)
 
     def create_masked_load(self, ptr: Value, mask: Value, other: Value | None, *_: object) -> Value:
+        self.threads_access("load", ptr, mask, writes=False)
         return self.read("load", ptr, mask, other)
 
     def create_store(self, ptr: Value, value: Value, *_: object) -> None:
+        self.threads_access("store", ptr, None, writes=True)
         self.write("store", ptr, value, None)
 
     def create_masked_store(self, ptr: Value, value: Value, mask: Value, *_: object) -> None:
+        self.threads_access("store", ptr, mask, writes=True)
         self.write("store", ptr, value, mask)
 
     def read(self, what: str, ptr: Value, mask: Value | None, other: Value | None) -> Value:
@@ -240,6 +247,11 @@ class MemoryOps:
     # Atomics. Lanes act in the order of their index; programs run one after another.
 
     def create_atomic_rmw(self, operation: Any, ptr: Value, value: Value, mask: Value, *_: object) -> Value:
+        self.threads_access("atomic", ptr, mask, writes=True, atomic=True)
+        return self.reduce(operation, ptr, value, mask)
+
+    def reduce(self, operation: Any, ptr: Value, value: Value, mask: Value) -> Value:
+        """Combine ``value`` into the elements at ``ptr``; what was there before."""
         element = value.dtype
         combine = _ATOMICS[operation]
         as_unsigned = operation in _UNSIGNED_ATOMICS
@@ -255,6 +267,7 @@ class MemoryOps:
         return self._atomic("atomic", ptr, value, mask.data, update)
 
     def create_atomic_cas(self, ptr: Value, expected: Value, value: Value, *_: object) -> Value:
+        self.threads_access("atomic_cas", ptr, None, writes=True, atomic=True)
         wanted = np.broadcast_to(expected.data, ptr.data.shape).reshape(-1)
         position = np.arange(wanted.size)
 
@@ -293,12 +306,15 @@ class MemoryOps:
         return Value(result.reshape(shape), value.dtype, layout_of(ptr, value))
 
     def create_atomic_load(self, ptr: Value, mask: Value, *_: object) -> Value:
+        self.threads_access("atomic load", ptr, mask, writes=False, atomic=True)
         return self.read("atomic load", ptr, mask, None)
 
     def create_atomic_store(self, ptr: Value, value: Value, mask: Value, *_: object) -> None:
+        self.threads_access("atomic store", ptr, mask, writes=True, atomic=True)
         self.write("atomic store", ptr, value, mask)
 
     def create_atomic_poll(self, ptr: Value, expected: Value, timeout: Any, *_: object) -> Value:
+        self.threads_access("atomic poll", ptr, None, writes=False, atomic=True)
         found = self.read("atomic poll", ptr, None, None)
         matched = np.asarray(found.data == expected.data)
         if not matched.all() and not isinstance(timeout, Value):

@@ -1,4 +1,4 @@
-"""Inline PTX of one arithmetic instruction, ``OPCODE $0, $1, ...;``.
+"""Inline PTX of one arithmetic instruction, ``OPCODE $0, $1, ...;``, and fences between the proxies before it.
 
 Approximate instructions (``tanh.approx`` ...) give the exactly rounded result, which is within the error PTX allows
 them (PTX ISA, "Floating Point Instructions"). Anything else, packed operands among them, has no model.
@@ -17,6 +17,7 @@ from tritonport.verify.emulate.floats import from_float, fused_multiply_add, nea
 from tritonport.verify.emulate.values import Array, Value, layout_of, signed, storage, unsigned
 
 _INSTRUCTION = re.compile(r"\s*\{?\s*([a-z][a-z0-9_.:]*)\s+\$0\s*((?:,\s*\$\d+\s*)+);?\s*\}?\s*")
+_FENCE = re.compile(r"(\{?)\s*fence\.proxy\.async((?:\.global|\.shared::cta|\.shared::cluster)?)\s*;")
 _ROUNDING = {"approx", "ftz", "full", "rn", "rni", "sat"}
 _TYPES = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 
@@ -30,6 +31,21 @@ _INTEGER: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "min": np.minimum, "max": np.maximum, "abs": np.abs, "neg": np.negative,
     "mul.lo": np.multiply, "mad.lo": lambda x, y, z: x * y + z,
 }  # fmt: skip
+
+
+def split_fences(asm: str) -> tuple[list[str], str | None]:
+    """The state spaces of the proxy fences that inline PTX begins with ("" for all spaces), and what follows.
+
+    That is the whole text where it begins with none, and None where nothing follows.
+    """
+    spaces = []
+    rest = re.sub(r"//[^\n]*", "", asm).strip()
+    while match := _FENCE.match(rest):
+        spaces.append(match[2])
+        rest = (match[1] + rest[match.end() :]).strip()
+    if not spaces:
+        return [], asm
+    return spaces, rest if rest.strip("{} \n") else None
 
 
 class AsmResult:

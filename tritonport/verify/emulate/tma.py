@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,24 @@ from tritonport.verify.emulate.descriptors import REDUCTIONS, Descriptor, Descri
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Event
 from tritonport.verify.emulate.scheduler import Scheduler
-from tritonport.verify.emulate.shared import Memory, Place, check_written
+from tritonport.verify.emulate.shared import Memory, check_written
 from tritonport.verify.emulate.values import Array, BlockType, Value
 
 STORES = "TMA store"
 _VISIBLE = "TMA store, visible"
-
-
-@dataclass(frozen=True)
-class _Unflushed:
-    """Global memory a TMA store has yet to write, for all anyone can know."""
-
-    event: Event
-    addresses: Array
-    place: Place
+_FINISH = "a tma.store_wait with read_only=False in between"
 
 
 class TmaOps(DescriptorOps):
     """TMA loads, which signal an mbarrier, and TMA stores, which ``store_wait`` waits for."""
 
-    where: Callable[[], Place]
     partition: Partition
     scheduler: Scheduler
     access: Callable[..., None]
     check_visible: Callable[[Memory, str], None]
     barrier: Callable[[Memory, str], Barrier]
-    unflushed: list[_Unflushed]
+    copy_access: Callable[..., None]
+    reduce: Callable[..., Value]
 
     # Descriptors.
 
@@ -62,7 +53,8 @@ class TmaOps(DescriptorOps):
         if len(rest) > 1 and rest[1] is not None:
             raise Fault("im2col descriptors are not modelled")
         _check_block(descriptor.block, descriptor, result)
-        self._load(signal, result, lambda: self._descriptor_load(descriptor, list(numbers(coordinates))).data)
+        block = descriptor.pointers(list(numbers(coordinates)))
+        self._load(signal, result, [block], lambda: self.read_block(descriptor, *block).data)
 
     def create_async_tma_gather(
         self, descriptor: Descriptor, rows: Value, column: Value, signal: Memory, result: Memory, predicate: Value,
@@ -71,19 +63,24 @@ class TmaOps(DescriptorOps):
         if not is_true(predicate):
             return
 
-        def read() -> Array:
-            start = numbers([column])[0]
-            return np.stack([self._descriptor_load(descriptor, [int(row), start]).data[0] for row in rows.data])
+        start = numbers([column])[0]
+        blocks = [descriptor.pointers([int(row), start]) for row in rows.data]
+        self._load(
+            signal, result, blocks, lambda: np.stack([self.read_block(descriptor, *one).data[0] for one in blocks])
+        )
 
-        self._load(signal, result, read)
-
-    def _load(self, signal: Memory, result: Memory, read: Callable[[], Array]) -> None:
+    def _load(
+        self, signal: Memory, result: Memory, blocks: list[tuple[Value, Value]], read: Callable[[], Array]
+    ) -> None:
         self.scheduler.pause()
         what = "the TMA load"
         barrier = self.barrier(signal, what)
         finish = f"a wait for phase {barrier.completed & 1} of {signal.name}"
         self.check_visible(result, what)
-        self.access(result, what, writes=True, event=barrier.next_phase(), finish=finish)
+        event = barrier.next_phase()
+        self.access(result, what, writes=True, event=event, finish=finish)
+        for block in blocks:
+            self.copy_access(what, *block, writes=False, event=event, finish=finish, generic=False)
         # What is copied lies in its place from the start, but no one may look before it has arrived.
         result.data[...] = read().reshape(result.data.shape)
         result.written[...] = True
@@ -108,8 +105,8 @@ class TmaOps(DescriptorOps):
         event = self._begin_store(source, "the TMA store")
         _check_overrun(descriptor, offsets)
         pointers, inside = descriptor.pointers(offsets)
+        self._reach(event, "the TMA store", pointers, inside)
         self.write("TMA store", pointers, Value(source.data, source.dtype), inside)
-        self._note_unflushed(event, pointers, inside)
 
     def create_async_tma_reduce(self, kind: Any, descriptor: Descriptor, coordinates: Any, source: Memory) -> None:
         _check_block(descriptor.block, descriptor, source)
@@ -117,8 +114,8 @@ class TmaOps(DescriptorOps):
         pointers, inside = descriptor.pointers(list(numbers(coordinates)))
         integer, floating = REDUCTIONS[kind]
         operation = floating if source.dtype.is_floating() else integer
-        self.create_atomic_rmw(operation, pointers, Value(source.data, source.dtype), inside)
-        self._note_unflushed(event, pointers, inside)
+        self._reach(event, "the TMA reduction", pointers, inside, atomic=True)
+        self.reduce(operation, pointers, Value(source.data, source.dtype), inside)
 
     def create_async_tma_scatter(
         self, descriptor: Descriptor, rows: Value, column: Value, source: Memory, *_: object
@@ -127,8 +124,8 @@ class TmaOps(DescriptorOps):
         start = numbers([column])[0]
         for position, row in enumerate(rows.data):
             pointers, inside = descriptor.pointers([int(row), start])
+            self._reach(event, "the TMA scatter", pointers, inside)
             self.write("TMA scatter", pointers, Value(source.data[position : position + 1], source.dtype), inside)
-            self._note_unflushed(event, pointers, inside)
 
     def _begin_store(self, source: Memory, what: str) -> Event:
         self.scheduler.pause()
@@ -143,25 +140,12 @@ class TmaOps(DescriptorOps):
         if not read_only:
             self.partition.clock.learn((self.partition.index, _VISIBLE), finished)
 
-    def _note_unflushed(self, event: Event, pointers: Value, inside: Value) -> None:
-        visible = Event((self.partition.index, _VISIBLE), event.tick)
-        self.unflushed.append(_Unflushed(visible, pointers.data[inside.data].reshape(-1), self.where()))
-
-    def check_flushed(self, what: str, addresses: Array, mask: Array | None) -> None:
-        """Raises :class:`Fault` for a read of global memory that a TMA store may not have written yet."""
-        clock = self.partition.clock
-        self.unflushed = [store for store in self.unflushed if not clock.knows(store.event)]
-        for store in self.unflushed:
-            wanted = addresses if mask is None else addresses[mask]
-            if wanted.size == 0 or store.addresses.size == 0:
-                continue
-            if wanted.max() < store.addresses.min() or wanted.min() > store.addresses.max():
-                continue
-            if np.isin(wanted, store.addresses).any():
-                raise Fault(
-                    f"the {what} reads what the TMA store of line {store.place.line} writes: "
-                    "it needs a tma.store_wait with read_only=False in between"
-                )
+    def _reach(self, store: Event, what: str, pointers: Value, inside: Value, *, atomic: bool = False) -> None:
+        """A store begins to write global memory."""
+        visible = Event((self.partition.index, _VISIBLE), store.tick)
+        self.copy_access(
+            what, pointers, inside, writes=True, event=visible, finish=_FINISH, generic=False, atomic=atomic
+        )
 
 
 def _check_block(block: tuple[int, ...], descriptor: Descriptor, memory: Memory) -> None:
