@@ -149,3 +149,33 @@ def by_turns(x_ptr, y_ptr, b_ptr, z_ptr, scale):
         product = bias + product
         z = tl.maximum(z, product)
     tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def cast(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    bias = tl.load(b_ptr + at(64, 64))
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64))).to(tl.float32) + bias
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def cast_and_held(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.cast(tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64))), tl.float32)
+    z = tl.load(b_ptr + at(64, 64)) + z
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def onto_zeros(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.zeros((64, 64), dtype=tl.float32)
+    z += tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
+    z += tl.load(b_ptr + at(64, 64))
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def onto_zeros_in_a_sum(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    zeros = tl.zeros((64, 64), dtype=tl.float32)
+    z = zeros + tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
+    z = z + tl.load(b_ptr + at(64, 64))
+    tl.store(z_ptr + at(64, 64), z)

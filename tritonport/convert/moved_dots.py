@@ -15,6 +15,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.values import Kind
+from tritonport.convert.dot_calls import dot_of, dot_onto_zeros, uncast
 from tritonport.convert.sinking import WRITES, names_bound, names_read
 from tritonport.layouts.solver import frames_of
 from tritonport.source.walk import target_names, walk
@@ -27,12 +28,12 @@ class MovedDots:
     """The dots of a function that are not written where they stand.
 
     Attributes:
-        calls: by the name that an addition reads, the dot that is added up there.
+        calls: by the name that an addition reads, the dot that is added up there, or a cast of it that does nothing.
         lines: the assignments that are left out, with the statement that each of them moves into.
         heads: by the `if` or the branch that does not add, the assignments at its head.
     """
 
-    calls: dict[cst.BaseExpression, cst.Call] = field(default_factory=dict)
+    calls: dict[cst.BaseExpression, cst.BaseExpression] = field(default_factory=dict)
     lines: dict[cst.BaseStatement, cst.BaseStatement] = field(default_factory=dict)
     heads: dict[cst.CSTNode, list[cst.SimpleStatementLine]] = field(default_factory=dict)
 
@@ -52,7 +53,7 @@ class _Dot:
 
     line: cst.SimpleStatementLine
     target: cst.Name
-    call: cst.Call
+    call: cst.BaseExpression
     readers: frozenset[cst.CSTNode]
 
 
@@ -79,11 +80,17 @@ def _held_dot(line: cst.BaseStatement, frames: Sequence[Frame]) -> _Dot | None:
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     small = line.body[0]
-    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.value, cst.Call):
-        return None
-    target = small.targets[0].target
-    call = small.value
-    if not isinstance(target, cst.Name) or {frame.operations.get(call, "dot") for frame in frames} != {"dot"}:
+    call: cst.BaseExpression | None = None
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target = small.targets[0].target
+        if isinstance(small.value, cst.BinaryOperation) and isinstance(small.value.operator, cst.Add):
+            call = dot_onto_zeros(small.value.left, small.value.right, frames)
+        elif dot_of(small.value, frames) is not None:
+            call = small.value
+    elif isinstance(small, cst.AugAssign) and isinstance(small.operator, cst.AddAssign):
+        target = small.target
+        call = dot_onto_zeros(small.target, small.value, frames)
+    if call is None or not isinstance(target, cst.Name):
         return None
     definitions = [frame.targets[target] for frame in frames if target in frame.targets]
     readers = frozenset(node for frame in frames for node, read in frame.reads.items() if read in definitions)
@@ -166,7 +173,7 @@ def _add(line: cst.BaseStatement, dot: _Dot, frames: Sequence[Frame], found: Mov
             sides = (node.target, node.value)
         if reader in sides:
             right = [frame.values[sides[1]] for frame in frames if sides[1] in frame.values]
-            if reader is sides[0] and all(value.op == "dot" for value in right):
+            if reader is sides[0] and all(uncast(value).op == "dot" for value in right):
                 # The right one is added to this one.
                 return False
             found.calls[reader] = dot.call

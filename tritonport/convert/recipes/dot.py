@@ -10,6 +10,7 @@ from tritonport.analysis.operations.dots import DEFAULT
 from tritonport.analysis.signatures import bind
 from tritonport.analysis.terms import same
 from tritonport.analysis.values import Refusal, Value
+from tritonport.convert.dot_calls import is_zeros, uncast, without_casts
 from tritonport.convert.expressions import ExpressionWriter
 from tritonport.convert.recipes import recipe
 from tritonport.convert.recipes.arguments import plain, receiver_of
@@ -73,20 +74,26 @@ def added_dot(
 
     `dot_plus(a, b, acc, layout)` where `acc` is not known to be a tile of the type and shape of the result: its type
     decides when the kernel is compiled, as in Triton's pattern (`CombineDotAddFPattern`).
-    `call` may be a variable that holds a dot for this addition alone. None where the addition is something else: an
-    accumulator already given, no dot.
+    `call` may be a variable that holds a dot for this addition alone, or a cast that does nothing to one. None where
+    the addition is something else: an accumulator already given, no dot.
     """
-    call = writer.moved.calls.get(call, call)
+    written_as = writer.moved.calls.get(call, call)
+    call = without_casts(written_as, writer.frames)
     if focus is None or not isinstance(call, cst.Call) or not _may_add(writer, addition, call):
         return None
     values = writer.values(call)
     bound, _ = bind("tl.dot", call.args, receiver_of(writer, call), call)
     dot_focus = writer.focus(values, None)
     summed = writer.operand(accumulator, addition, dot_focus)
-    if _is_alike(writer, values, accumulator):
+    if call is not written_as and not (
+        "out_dtype" in bound or all(value is None or _is_float(value) for value in values)
+    ):
+        # The dot of what is read may be one of integers after all.
+        written = _dot_plus(writer, "float_dot_plus", bound, values, dot_focus, summed)
+    elif _is_alike(writer, values, accumulator):
         written = written_dot(writer, bound, values, dot_focus, summed, added=True)
     else:
-        written = _dot_plus(writer, bound, values, dot_focus, summed)
+        written = _dot_plus(writer, "dot_plus", bound, values, dot_focus, summed)
     return writer.coerce(written, result_of(values, dot_focus), result_of(addition, focus))
 
 
@@ -96,7 +103,7 @@ def sides_of_sum(
     """What may be added to, and the dot that may add to it, in the order in which Triton's compiler looks: a right
     side that is a dot decides, whether it can add or not."""
     values = [value for value in writer.values(right) if value is not None]
-    if values and all(value.op == "dot" for value in values):
+    if values and all(uncast(value).op == "dot" for value in values):
         return ((left, right),)
     return ((left, right), (right, left))
 
@@ -119,12 +126,7 @@ def _may_add(writer: ExpressionWriter, addition: Sequence[Value | None], call: c
 
 def _is_zero(values: Sequence[Value | None]) -> bool:
     """Whether a tile is known to be one of zeros."""
-    return all(value is None or _zeros(value) for value in values)
-
-
-def _zeros(value: Value) -> bool:
-    filled = [operand.value.known for operand in value.operands]
-    return value.op == "zeros_like" or (value.op == "full" and all(found == 0 for found in filled))
+    return all(value is None or is_zeros(value) for value in values)
 
 
 def _is_alike(writer: ExpressionWriter, dots: Sequence[Value | None], accumulator: cst.BaseExpression) -> bool:
@@ -138,12 +140,13 @@ def _is_alike(writer: ExpressionWriter, dots: Sequence[Value | None], accumulato
 
 def _dot_plus(
     writer: ExpressionWriter,
+    function: str,
     bound: dict[str, cst.BaseExpression],
     values: Sequence[Value | None],
     focus: Want,
     addend: cst.BaseExpression,
 ) -> cst.BaseExpression:
-    """`dot_plus(a, b, addend, layout)`, with precision and type of the sums where the call names them."""
+    """`dot_plus(a, b, addend, layout)` or the like, with precision and type of the sums where the call names them."""
     precision = _precision(values)
     layout = cst.parse_expression(writer.layout_text(focus))
     arguments = [*_operands(writer, bound, values, focus), plain(addend), plain(layout)]
@@ -151,7 +154,12 @@ def _dot_plus(
         arguments.append(keyword("precision", cst.parse_expression(precision)))
     if "out_dtype" in bound:
         arguments.append(keyword("dtype", writer.emit(bound["out_dtype"])))
-    return writer.module.snippet_call("dot_plus", arguments)
+    return writer.module.snippet_call(function, arguments)
+
+
+def _is_float(dot: Value) -> bool:
+    """Whether a dot is known to be one of floats."""
+    return dot.dot is not None and all(text.startswith(("gl.float", "gl.bfloat")) for text in dot.dot.element)
 
 
 def _is_wide(element: Sequence[str]) -> bool:
