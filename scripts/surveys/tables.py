@@ -96,6 +96,8 @@ def print_summary(findings: Sequence[KernelFinding], seconds: Mapping[str, float
         click.echo(f"{count:5} refused with {code} {name}")
     for (bar,), count in Counter((bar.name,) for one in findings for bar in one.failed).most_common():
         click.echo(f"{count:5} miss {bar}")
+    if by_spills := sum(bar.with_spills for one in findings for bar in one.bars):
+        click.echo(f"{by_spills:5} hold the registers bar only with what the original spills")
 
 
 def print_worklist(findings: Sequence[KernelFinding]) -> None:

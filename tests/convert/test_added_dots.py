@@ -35,7 +35,7 @@ INSIDE = (
 )
 BEHIND = ("twice", "limited", "given", "in_no_branch", "in_one_run", "onto_a_used_one")
 FOR_FLOATS = frozenset(
-    "vector number in_a_row limited given from_zeros by_turns onto_zeros onto_zeros_in_a_sum".split()
+    ["vector", "number", "in_a_row", "limited", "given", "from_zeros", "by_turns", "onto_zeros", "onto_zeros_in_a_sum"]
 )
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "i8": torch.int8, "i32": torch.int32}
 

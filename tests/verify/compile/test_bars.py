@@ -96,6 +96,19 @@ def test_registers_are_exact_percentages() -> None:
     assert failed(small, replace(small, registers=18)) == ["registers"]
 
 
+def test_registers_may_hold_what_the_original_spills() -> None:
+    original = replace(BASE, registers=64, spill_stores=400, spill_loads=600)
+    port = replace(original, registers=255, spill_stores=100, spill_loads=136)
+    bar = compare(original, port)[5]
+    assert (bar.name, bar.passed, bar.allowed, bar.with_spills) == ("registers", True, False, True)
+    assert bar.text == "255 registers, Triton 64 (+298.4 %), with spills 1256 bytes, Triton 1256"
+    assert failed(original, replace(port, spill_loads=140)) == ["registers"]
+    assert not compare(original, original)[5].with_spills
+    # Where the original spills nothing, its registers alone count.
+    assert failed(replace(BASE, registers=64), replace(BASE, registers=72)) == ["registers"]
+    assert failed(original, replace(original, registers=32, spill_loads=604)) == ["spills"]
+
+
 def test_one_pair_in_ten_may_take_twenty_percent() -> None:
     good, over = compare(BASE, BASE), compare(BASE, replace(BASE, registers=48))
     far = compare(BASE, replace(BASE, registers=60))

@@ -136,8 +136,12 @@ def markdown(report: CompileReport) -> str:
             words = words or ("refused, as expected" if pair.original.refused_as_expected else "does not compile")
         lines.append("| " + " | ".join([*cells, words]) + " |")
     compared = [pair for pair in report.pairs if pair.bars]
-    over = sum(not bar.passed for pair in compared for bar in pair.bars if bar.name == "registers")
-    lines += ["", f"{summary(report)}. Registers are more than 10 % above Triton's in {over} of {len(compared)} pairs."]
+    registers = [bar for pair in compared for bar in pair.bars if bar.name == "registers"]
+    over = sum(not bar.passed or bar.with_spills for bar in registers)
+    last = f"{summary(report)}. Registers are more than 10 % above Triton's in {over} of {len(compared)} pairs"
+    if any(bar.with_spills for bar in registers):
+        last += f", in {sum(bar.with_spills for bar in registers)} of them with fewer bytes in registers and spills"
+    lines += ["", f"{last}."]
     return "\n".join(lines) + "\n"
 
 
