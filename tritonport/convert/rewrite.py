@@ -21,6 +21,7 @@ from tritonport.convert.snippets import (
     with_dependencies,
 )
 from tritonport.source.kernel import Kernel
+from tritonport.source.parse import printed
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import children, walk
 
@@ -65,7 +66,7 @@ def rewrite(writer: ModuleWriter) -> tuple[str, FollowPlan]:
         body.append(changed)
     tree = host_descriptors(writer, writer.module.tree.with_changes(body=body))
     followed = plan(writer, needed(writer))
-    return tree.with_changes(body=_with_imports(writer, list(tree.body), first, followed)).code, followed
+    return printed(tree.with_changes(body=_with_imports(writer, list(tree.body), first, followed))), followed
 
 
 def _concerned(

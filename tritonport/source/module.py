@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TypeGuard
 
@@ -19,6 +19,7 @@ from tritonport.report import Diagnostic, InputError
 from tritonport.source.bindings import bindings_of
 from tritonport.source.kernel import Kernel, Parameter
 from tritonport.source.meaning import Meaning, distinct
+from tritonport.source.parse import parsed
 from tritonport.source.positions import Positions, Span
 from tritonport.source.project import Project, module_name
 from tritonport.source.syntax import arms, dotted, only_returned, statements_of, suites
@@ -38,12 +39,6 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> Diagnos
     return Diagnostic("TP001", str(error.message), path, error.raw_line, error.raw_column + 1)
 
 
-@lru_cache(maxsize=4)
-def _parsed(text: str) -> cst.Module:
-    """The tree of a file. The steps of an upgrade read one text several times, and no step changes a node of a tree."""
-    return cst.parse_module(text)
-
-
 class SourceModule:
     """A parsed file. Raises `InputError` (TP001) where the text is not Python."""
 
@@ -56,7 +51,7 @@ class SourceModule:
         self.project = project if project is not None else Project()
         self._lookups: dict[str, list[Meaning]] = {}
         try:
-            self.tree = tree if tree is not None else _parsed(text)
+            self.tree = tree if tree is not None else parsed(text)
         except cst.ParserSyntaxError as error:
             raise InputError(_syntax_error(text, path, error)) from error
         self.bindings = bindings_of(self.tree)

@@ -19,6 +19,7 @@ from tritonport.report import Diagnostic
 from tritonport.rules_data import load_targets
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade import multibuffer
@@ -270,7 +271,7 @@ def _written(module: SourceModule, plans: Sequence[KernelPlan], options: Convert
     if not any("triton" in meanings for meanings in module.bindings.imported.values()):
         imports.append("import triton")
     body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
-    text = tree.with_changes(body=body).code
+    text = printed(tree.with_changes(body=body))
     return with_header(text, options.stage, options.target, *async_copy_versions(options.triton))
 
 

@@ -16,6 +16,7 @@ from tritonport.report import Diagnostic
 from tritonport.rules_data import TRITON_VERSIONS
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.project import shared_project
 from tritonport.source.walk import calls_in, walk
 from tritonport.upgrade.dots import is_written_dot
@@ -263,7 +264,7 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         body += written.nodes if isinstance(written, cst.FlattenSentinel) else [written]
     assert place is not None
     body = with_functions(module, body, used, place, options.target, options.triton, imports, renamed)
-    text = module.tree.with_changes(body=body).code
+    text = printed(module.tree.with_changes(body=body))
     return with_header(text, "mma", options.target, TRITON_VERSIONS[0], TRITON_VERSIONS[-1])
 
 

@@ -13,6 +13,7 @@ import libcst as cst
 
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.copies import Copies, Step
@@ -36,7 +37,7 @@ def with_copies_behind_loops(module: SourceModule, names: set[str]) -> SourceMod
     if not changed:
         return module
     tree: cst.Module = replaced(module.tree, changed)
-    return SourceModule(tree.code, module.path, module.project)
+    return SourceModule(printed(tree), module.path, module.project)
 
 
 def _moved(module: SourceModule, kernel: Kernel, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement] | None:

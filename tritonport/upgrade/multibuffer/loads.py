@@ -16,6 +16,7 @@ from tritonport.analysis.access.loops import read_loop
 from tritonport.convert.names import Names
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.bounds import Bounds
 from tritonport.upgrade.dots import is_written_dot
@@ -77,7 +78,7 @@ def with_loads_ahead(module: SourceModule, names: set[str], gl: str) -> SourceMo
     if not changed:
         return module
     tree: cst.Module = replaced(module.tree, changed)
-    return SourceModule(tree.code, module.path, module.project)
+    return SourceModule(printed(tree), module.path, module.project)
 
 
 def plan_loop(module: SourceModule, kernel: Kernel, node: cst.For) -> Plan | None:

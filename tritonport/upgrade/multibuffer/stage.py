@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.walk import replaced
 from tritonport.upgrade.file_edit import alias, renamed_functions, with_functions, with_header
 from tritonport.upgrade.multibuffer.behind import with_copies_behind_loops
@@ -84,7 +85,7 @@ def multibuffered(
     spelling = Spelling(gl, alias(module, "triton", "triton"), renamed.get(HELPER, HELPER), target)
     name = depth_name(module, depths)
     tree = with_depths(module, depths, name, spelling)
-    changed = SourceModule(tree.code, module.path, module.project)
+    changed = SourceModule(printed(tree), module.path, module.project)
     for depth in depths:
         changed = _with_rings(changed, depth.kernel.qualified, name, gl, len(depth.rings))
     functions = {depth.kernel.qualified for depth in depths}
@@ -93,7 +94,7 @@ def multibuffered(
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
     body = with_functions(changed, list(changed.tree.body), {HELPER}, place, target, triton, imports, renamed)
-    text = changed.tree.with_changes(body=body).code
+    text = printed(changed.tree.with_changes(body=body))
     text = break_long_lines(text, module.text, str(module.tree.default_indent))
     return with_header(text, STAGE, target, *versions(module)), findings
 
@@ -171,7 +172,7 @@ def _with_rings(module: SourceModule, qualified: str, name: str, gl: str, count:
         ring = plan_function(module, kernel, Copies(module)).rings[0]
         node = written(ring, module, gl, name, functions)
         tree: cst.Module = replaced(module.tree, {kernel.node: node})
-        module = SourceModule(tree.code, module.path, module.project)
+        module = SourceModule(printed(tree), module.path, module.project)
     return module
 
 

@@ -11,6 +11,7 @@ from tritonport.convert.snippets import available
 from tritonport.rules_data import load_api
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.parse import printed
 from tritonport.source.walk import walk
 from tritonport.upgrade.file_edit import alias, async_copy_versions, renamed_functions, with_functions, with_header
 from tritonport.upgrade.tma.kernel import FileNames, with_descriptors
@@ -69,7 +70,7 @@ def written(
     if not any("triton" in meanings for meanings in module.bindings.imported.values()):
         imports.append("import triton")
     body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
-    text = tree.with_changes(body=body).code
+    text = printed(tree.with_changes(body=body))
     return with_header(text, "tma", options.target, *async_copy_versions(options.triton))
 
 
