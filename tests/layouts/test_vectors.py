@@ -69,3 +69,21 @@ def test_what_a_flag_makes_a_number_is_not_converted(headwise: bool, num_warps: 
     constants = dict(HEADWISE=headwise, K=64, V=64)
     spec = dict(fn=port, signature=signature, attrs=ATTRIBUTES, constexprs=constants, num_warps=num_warps)
     assert compile_kernel(spec, "sm_90").registers > 0
+
+
+MASKED = SCALED.replace(
+    "tl.load(scale_ptrs)", "(tl.load(scale_ptrs) if HEADWISE else tl.load(scale_ptrs, mask=offs_v < V))"
+)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_a_mask_says_that_it_is_no_number(num_warps: int, tmp_path: Path) -> None:
+    """A load through what a flag makes a number or a vector, with a mask that is a vector: it is read as one."""
+    signature = dict(k_ptr="*bf16", v_ptr="*bf16", out_ptr="*bf16", steps="i32", scale_ptr="*bf16")
+    spec = dict(signature=signature, attrs=ATTRIBUTES | {(4,): [["tt.divisibility", 16]]}, num_warps=num_warps)
+    texts = {"masked": MASKED, "masked_port": convert(MASKED, VERSION).text}
+    sides = [module_of(text, tmp_path, name).recurrent for name, text in texts.items()]
+    for headwise in (False, True):
+        constants = dict(HEADWISE=headwise, K=64, V=64)
+        original, port = (compile_kernel(dict(fn=side, constexprs=constants, **spec), "sm_90") for side in sides)
+        assert port.load_widths == original.load_widths

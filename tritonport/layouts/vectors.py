@@ -50,8 +50,13 @@ def _is_alone(value: Value) -> bool:
         and not value.once
         and value.access is not None
         and value.access[0] is not None
-        and not _may_be_number(value.operands[0].value, set())
+        and any(_is_vector(operand.value) for operand in value.operands)
     )
+
+
+def _is_vector(operand: Value) -> bool:
+    """Whether an operand of an access, its mask say, is no number whatever the flags are: then none of them is."""
+    return operand.is_tensor and operand.rank == 1 and not _may_be_number(operand, set())
 
 
 def _may_be_number(value: Value, seen: set[int]) -> bool:
