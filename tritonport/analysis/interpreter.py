@@ -50,7 +50,7 @@ class Interpreter(Loops):
                 value = Value(
                     Kind.CONSTEXPR,
                     dim=dims.symbol(parameter.name),
-                    factor=strides.argument(parameter.name),
+                    factor=strides.argument(parameter.name, compile_time=True),
                     multiples=frozenset({parameter.name}),
                 )
             else:
@@ -69,7 +69,8 @@ class Interpreter(Loops):
         self.integers |= facts.integers
         for name, definition in frame.parameters.items():
             if facts.types.get(name) == "constexpr" and definition.value.kind is Kind.SCALAR:
-                definition.value = Value(Kind.CONSTEXPR, dim=dims.symbol(name), factor=strides.argument(name))
+                factor = strides.argument(name, compile_time=True)
+                definition.value = Value(Kind.CONSTEXPR, dim=dims.symbol(name), factor=factor)
 
     def inline(self, kernel: Kernel, call: cst.Call, arguments: dict[str, Value], variant: bool = False) -> Value:
         """Read a helper for one call and return what the call gives back."""

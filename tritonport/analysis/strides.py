@@ -24,8 +24,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Stride:
+    """`sizes`: whether the arguments are sizes that are known at compile time, which hardly ever are 1."""
+
     kind: Kind
     names: tuple[str, ...] = ()
+    sizes: bool = False
 
 
 ZERO = Stride(Kind.ZERO)
@@ -34,8 +37,10 @@ STRIDED = Stride(Kind.STRIDED)
 UNKNOWN = Stride(Kind.UNKNOWN)
 
 
-def argument(name: str) -> Stride:
-    return Stride(Kind.ARGUMENT, (name,))
+def argument(name: str, compile_time: bool = False) -> Stride:
+    """What an argument says of the elements that it parts; one known at compile time is a size unless its name says
+    that it is a stride."""
+    return Stride(Kind.ARGUMENT, (name,), compile_time and "stride" not in name.lower())
 
 
 def add(left: Stride, right: Stride) -> Stride:
@@ -56,7 +61,8 @@ def scale(stride: Stride, factor: Stride) -> Stride:
         return UNKNOWN
     if Kind.STRIDED in (stride.kind, factor.kind):
         return STRIDED
-    return Stride(Kind.ARGUMENT, stride.names + factor.names)
+    sizes = factor.sizes and (stride.sizes or not stride.names)
+    return Stride(Kind.ARGUMENT, stride.names + factor.names, sizes)
 
 
 @dataclass(frozen=True)
@@ -65,12 +71,14 @@ class Order:
 
     `fixed` holds it where the source decides; else `choices` lists (dimension, argument names): the first dimension
     whose arguments are all 1 comes first, and the last dimension where none is. `contiguous` is False where no
-    dimension can be contiguous, so that more than one element per thread would only spread the accesses out.
+    dimension can be contiguous, so that more than one element per thread would only spread the accesses out. `unlikely`
+    is such an order in all but name: one has to be, and it would take sizes of 1.
     """
 
     fixed: tuple[int, ...] | None
     choices: tuple[tuple[int, tuple[str, ...]], ...] = ()
     contiguous: bool = True
+    unlikely: bool = False
 
 
 def row_major(rank: int) -> tuple[int, ...]:
@@ -90,7 +98,8 @@ def order_of(strides: tuple[Stride, ...]) -> Order | None:
     for dim in row_major(rank):
         if strides[dim].kind is Kind.UNIT:
             return Order(leading(dim, rank))
-    choices = tuple((dim, strides[dim].names) for dim in row_major(rank) if strides[dim].kind is Kind.ARGUMENT)
-    if choices:
-        return Order(None, choices)
+    chosen = [dim for dim in row_major(rank) if strides[dim].kind is Kind.ARGUMENT]
+    if chosen:
+        choices = tuple((dim, strides[dim].names) for dim in chosen)
+        return Order(None, choices, unlikely=all(strides[dim].sizes for dim in chosen))
     return Order(row_major(rank), contiguous=False)

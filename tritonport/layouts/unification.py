@@ -191,7 +191,7 @@ def _permuted_order(found: Order | None, order: tuple[int, ...]) -> Order | None
     if found is None:
         return None
     fixed = None if found.fixed is None else tuple(order[axis] for axis in found.fixed)
-    return Order(fixed, tuple((order[axis], names) for axis, names in found.choices), found.contiguous)
+    return replace(found, fixed=fixed, choices=tuple((order[axis], names) for axis, names in found.choices))
 
 
 def _bind(root: Root, term: Term) -> None:
@@ -250,6 +250,11 @@ def _merge(term: Root, root: Root) -> None:
     term.chained |= root.chained
     term.follows = term.follows or root.follows
     term.accesses.extend(root.accesses)
+    order = term.order
+    if order is not None and order.fixed is not None and order.contiguous:
+        # What gives way to this order is not contiguous in it.
+        scattered = Order(row_major(term.rank), contiguous=False)
+        term.accesses[:] = [replace(one, order=scattered) if one.order.unlikely else one for one in term.accesses]
     term.whole |= root.whole
     term.single |= root.single
 
@@ -283,10 +288,18 @@ def _compatible(left: Root, right: Root) -> bool:
         return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
     if left.rank == 1 or first is None or second is None or first == second or left.pinned is not None:
         return True
-    return not (first.contiguous and second.contiguous)
+    return not (first.contiguous and second.contiguous) or _gives_way(first, second) or _gives_way(second, first)
+
+
+def _gives_way(first: Order, second: Order) -> bool:
+    """Whether an order that only sizes of 1 could make contiguous meets one that is contiguous as the source says.
+
+    Triton's coalescing pass gives all accesses that share indices the elements per thread that the widest has.
+    """
+    return first.unlikely and second.contiguous and second.fixed is not None
 
 
 def _preferred(first: Order | None, second: Order | None) -> Order | None:
     """Of two compatible orders the one that says more: a fixed one, then a run-time choice, then none."""
     orders = [order for order in (first, second) if order is not None]
-    return max(orders, key=lambda order: (order.contiguous, order.fixed is not None), default=None)
+    return max(orders, key=lambda order: (order.contiguous, order.fixed is not None, not order.unlikely), default=None)
