@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from tritonport.analysis.dims import canonical
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.pinned import Pinned
-from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve
+from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve, root_of
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.marks import mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
 from tritonport.layouts.shared_tiles import mark_shared
@@ -179,9 +180,8 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
     ordered = sorted(edges, key=lambda edge: edge.cost)
     stored = {edge: None for edge in ordered if _stores_statistic(edge)}
     vectors = {edge: None for edge in ordered if edge not in stored and _moves_vector(edge)}
-    for edge in ordered:
-        if edge not in stored and edge not in vectors:
-            _satisfy(edge)
+    for edge in _dots_first(edge for edge in ordered if edge not in stored and edge not in vectors):
+        _satisfy(edge)
     _satisfy_vectors(list(vectors))
     for edge in stored:
         if not isinstance(normal(edge.producer.term), Slice) or _meets_conversion(edge.producer):
@@ -194,6 +194,20 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
         if isinstance(root, Root):
             root.accesses.sort(key=lambda access: access.position)
     return values
+
+
+def _dots_first(edges: Iterable[Edge]) -> Iterator[Edge]:
+    """Edges in their order, but for those of one operation on tiles that meet there: the result of a dot before others.
+
+    What is computed of it and of a tile from memory stays in its layout, and the other tile is converted, which often
+    is the narrower: so decides Triton's compiler (`resolveConflicts` of its RemoveLayoutConversions.cpp).
+    """
+    for _, found in groupby(edges, key=lambda edge: (edge.cost[:-1], id(edge.consumer))):
+        together = list(found)
+        while together:
+            first = next((edge for edge in together if root_of(edge.producer.term).dot is not None), together[0])
+            together.remove(first)
+            yield first
 
 
 def _moves_vector(edge: Edge) -> bool:
