@@ -9,7 +9,7 @@ from tritonport.analysis.values import Kind, Value
 from tritonport.convert.helper_versions import Inconsistent
 from tritonport.source.questions import is_promotion
 
-_WIDE = (("gl.float32",), ("gl.float64",), ("gl.int64",))
+WIDE = (("gl.float32",), ("gl.float64",), ("gl.int64",))
 """Element types that a tile is converted before it is cast to, and not after."""
 
 
@@ -54,7 +54,7 @@ class FunctionFacts:
         if any(sum(operand.value.is_tensor for operand in value.operands) != 1 for value in values):
             return False
         if isinstance(node, cst.Call):
-            return self.operations(node) == {"cast"} and all(value.element in _WIDE for value in values)
+            return self.operations(node) == {"cast"} and all(value.element in WIDE for value in values)
         parts = {cst.BinaryOperation: ("left", "right"), cst.UnaryOperation: ("expression",)}.get(type(node), ())
         tiles = [getattr(node, part) for part in parts]
         return any(self.first(tile) is not None and self.is_widened(tile) for tile in tiles)

@@ -9,6 +9,13 @@ from tritonport.analysis.operations.elementwise import with_items
 from tritonport.analysis.operations.registry import Argument, Call, items_of, operation, results_of
 from tritonport.analysis.values import Kind, Operand, Refusal, Value, scalar
 
+_WIDE = (("gl.float32",), ("gl.float64",))
+"""Element types that sums and extremes keep; others they may widen (`triton/language/standard.py`)."""
+
+
+def _keeps_type(call: Call) -> bool:
+    return call.entry.short in ("sum", "max", "min") and call.value("dtype") is None
+
 
 def _axis(call: Call, rank: int) -> int | None:
     axis = call.value("axis") or call.value("dim")
@@ -42,6 +49,7 @@ def _reduced(interpreter: Evaluator, call: Call, operands: list[Argument], resul
         depth=interpreter.depth,
         node=call.node,
         result_axis=axis if shape and not keep else None,
+        element=value.element if _keeps_type(call) and value.element in _WIDE else (),
     )
     return made if results == 1 else results_of(interpreter, call, made, results)
 

@@ -1,0 +1,89 @@
+"""Where tiles of different layouts meet: which of them is converted, and in which type, beside Triton's compiler."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.convert.kernels import HEAD, VERSION, convert, module_of
+from tritonport.verify.compile import Resources, compile_kernel
+from tritonport.verify.emulate import emulated
+
+ROTATED = """
+def kernel(x_ptr, angle_ptr, out_ptr, R: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    cols = tl.arange(0, D)
+    angle = tl.load(angle_ptr + rows[:, None] * R + (cols // 2)[None, :])
+    neighbour = tl.load(x_ptr + rows[:, None] * D + (cols ^ 1)[None, :])
+    x = tl.load(x_ptr + rows[:, None] * D + cols[None, :])
+    tl.store(out_ptr + rows[:, None] * D + cols[None, :], x * angle + neighbour)
+"""
+MASKED = """
+def kernel(x_ptr, y_ptr, keep_ptr, out_ptr, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)[:, None]
+    cols = tl.arange(0, BLOCK)[None, :]
+    acc = tl.dot(tl.load(x_ptr + rows * BLOCK + cols), tl.load(y_ptr + rows * BLOCK + cols))
+    keep = tl.load(keep_ptr + rows * BLOCK + cols)
+    tl.store(out_ptr + rows * BLOCK + cols, tl.where(keep > 0, acc * 0.5, -1.0))
+"""
+
+
+def _modules(text: str, tmp_path: Path, target: str = "sm_90") -> list[Any]:
+    source = HEAD + text.lstrip("\n")
+    texts = {"original": source, "port": convert(source, VERSION, target=target).text}
+    return [module_of(one, tmp_path, name).kernel for name, one in texts.items()]
+
+
+def _compiled(fn: object, signature: dict[str, str], constants: dict[str, int], target: str) -> Resources:
+    attributes = {(index,): [["tt.divisibility", 16]] for index in range(len(signature))}
+    spec = dict(fn=fn, signature=signature, attrs=attributes, constexprs=constants, num_warps=4)
+    return compile_kernel(spec, target)
+
+
+def test_what_is_gathered_has_the_layout_of_the_rows_that_it_meets(tmp_path: Path) -> None:
+    """A row of R angles begins every R elements, which are neighbours only if R is 1."""
+    signature = dict.fromkeys(("x_ptr", "angle_ptr", "out_ptr"), "*bf16")
+    original, port = (
+        _compiled(one, signature, dict(R=32, BLOCK=64, D=64), "sm_90") for one in _modules(ROTATED, tmp_path)
+    )
+    assert (port.conversions, original.conversions) == (0, 0)
+    assert port.load_widths == original.load_widths and port.store_widths == original.store_widths
+    assert port.registers <= original.registers
+
+
+@pytest.mark.parametrize("rows", [1, 32])
+def test_results_of_what_is_gathered_are_those_of_the_original(rows: int, tmp_path: Path) -> None:
+    g = torch.Generator().manual_seed(0)
+    x, angle = (torch.randint(-8, 9, (64, 64), generator=g).float() for _ in range(2))
+    results = []
+    for side in _modules(ROTATED, tmp_path):
+        out = torch.zeros(64, 64)
+        with emulated():
+            side[(1,)](x, angle, out, R=rows, BLOCK=64, D=64)
+        results.append(out)
+    assert torch.equal(*results) and results[0].count_nonzero() > 3000
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("out", ["fp32", "fp16"])
+def test_a_mask_is_converted_to_the_layout_of_a_dot_and_sums_as_they_are_stored(
+    target: str, out: str, tmp_path: Path
+) -> None:
+    signature = dict(x_ptr="*fp16", y_ptr="*fp16", keep_ptr="*i32", out_ptr=f"*{out}")
+    original, port = (_compiled(one, signature, dict(BLOCK=64), target) for one in _modules(MASKED, tmp_path, target))
+    assert sorted(one.tensor for one in port.moving) == sorted(one.tensor for one in original.moving)
+    assert port.shared <= original.shared
+
+
+def test_results_behind_a_mask_are_those_of_the_original(tmp_path: Path) -> None:
+    g = torch.Generator().manual_seed(0)
+    x, y = (torch.randint(-4, 5, (64, 64), generator=g).to(torch.float16) for _ in range(2))
+    keep = torch.randint(0, 2, (64, 64), generator=g, dtype=torch.int32)
+    results = []
+    for side in _modules(MASKED, tmp_path):
+        out = torch.zeros(64, 64, dtype=torch.float16)
+        with emulated():
+            side[(1,)](x, y, keep, out, BLOCK=64)
+        results.append(out)
+    assert torch.equal(*results) and results[0].unique().numel() > 50
