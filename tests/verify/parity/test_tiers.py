@@ -132,13 +132,13 @@ def test_t1_of_a_specification_that_does_not_fit_is_an_error(tmp_path):
     assert "scale_kernel has no parameter 'm'" in result.findings[0].message
 
 
-T2 = ParityOptions(tiers=("T2",), requested=frozenset({"T2"}), timeout=5.0)
+T2 = ParityOptions(tiers=("T2",), requested=frozenset({"T2"}), timeout=3.0)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "verdict", "code", "words"),
     [
-        ("    return out", "    import time\n\n    time.sleep(900)", Verdict.FAIL, "TP803", "not done after 5 s"),
+        ("    return out", "    import time\n\n    time.sleep(900)", Verdict.FAIL, "TP803", "not done after 3 s"),
         ("    return out", "    import os\n\n    os.abort()", Verdict.ERROR, "TP814", "ended with SIGABRT"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_case_that_hangs_is_not_held_against_the_port(tmp_path):
     result = check_file(str(kernel), T2)
     assert (result.verdict, result.exit_code) == (Verdict.NOT_COMPARABLE, 3)
     found = result.tiers[0].findings[0]
-    assert found.message == "original: launch, seed 0: not done after 5 s"
+    assert found.message == "original: launch, seed 0: not done after 3 s"
     assert (found.path, found.line) == (
         str(tmp_path / "scale_case.py"),
         1 + slow.splitlines().index("    time.sleep(900)"),
@@ -207,7 +207,7 @@ def test_a_hang_in_a_converted_port_names_its_line_and_leaves_no_file(tmp_path, 
     result = check_file(str(kernel), T2)
     found = result.tiers[0].findings[0]
     assert (result.verdict, found.code, found.path) == (Verdict.FAIL, "TP803", str(kernel))
-    assert found.message.startswith("port: launch, seed 0: not done after 5 s; line ")
+    assert found.message.startswith("port: launch, seed 0: not done after 3 s; line ")
     assert found.message.endswith(" of the port: time.sleep(900)")
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith("tritonport-")] == []
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,12 +35,19 @@ def work(folder: str) -> None:
 
 
 def forked(command: Sequence[str], environment: Mapping[str, str], log: Path, timeout: float) -> Ended:
-    """What `run_to_end` does, with the worker in a process that torch and Triton need not be imported in again."""
+    """What `run_to_end` does, with the worker in a process that torch and Triton need not be imported in again.
+
+    A program that watches has an empty one to watch, before: it says the same, and the worker is told the rest.
+    """
+    said = ""
     if command[0] != sys.executable:
-        return run_to_end(command, environment, log, timeout)
+        said = run_to_end(["true" if one == sys.executable else one for one in command], environment, log, 60).output
     outcome = run_isolated(work, command[-1], timeout=timeout, environment=environment)
+    if outcome.timed_out or outcome.signal is not None:
+        number = None if outcome.timed_out else -signal.Signals[str(outcome.signal)]
+        return Ended(number, said + outcome.output, outcome.seconds)
     assert outcome.returned, outcome
-    return Ended(0, outcome.output, outcome.seconds)
+    return Ended(0, said + outcome.output, outcome.seconds)
 
 
 @pytest.fixture
@@ -82,7 +90,7 @@ def test_a_right_port_is_clean(check_whole):
     assert only(result) == (Verdict.PASS, "clean, 3 launches, 3 of them watched")
 
 
-def test_what_a_program_reports_is_at_the_line_of_the_port(check, tmp_path):
+def test_what_a_program_reports_is_at_the_line_of_the_port(check_whole, tmp_path):
     line = 1 + next(n for n, text in enumerate(PORT.splitlines()) if STORE in text)
     tool = program(
         tmp_path,
@@ -91,7 +99,7 @@ def test_what_a_program_reports_is_at_the_line_of_the_port(check, tmp_path):
         f'echo "=========     at scale_kernel+0x1d0 in {tmp_path}/port.py:{line}"\n'
         'echo "=========     by thread (44,0,0) in block (2,0,0)";;\nesac\nexec "$@"',
     )
-    result = check(tool)
+    result = check_whole(tool)
     assert result.verdict is Verdict.FAIL
     (found,) = result.findings
     assert (found.code, found.path, found.line, found.kernel) == ("TP817", "port.py", line, "scale_kernel")
@@ -160,13 +168,23 @@ def test_a_process_that_dies_is_an_error_with_its_last_words(check_whole):
     assert any(note.endswith("last words") for note in result.notes)
 
 
-def test_a_process_that_hangs_is_stopped_and_shows_nothing(check_whole):
-    result = check_whole(NOTHING, case=case_that_runs("time.sleep(600)"), timeout=17.0)
+def test_a_process_that_hangs_is_stopped_and_shows_nothing(check):
+    result = check(NOTHING, case=case_that_runs("time.sleep(600)"), timeout=9.0)
     verdict, summary = only(result)
     assert verdict is Verdict.NOT_COMPARABLE
-    assert summary.startswith("port, seed 0: not done after 12 s")
+    assert summary.startswith("port, seed 0: not done after 4 s")
     assert result.findings[0].code == "TP803"
     assert result.seconds < 60
+
+
+def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path):
+    log, late = tmp_path / "log", tmp_path / "late"
+    line = f"echo begun; (sleep 1; echo > {late}) & sleep 600"
+    ended = run_to_end(["sh", "-c", line], os.environ, log, timeout=0.3)
+    assert (ended.code, ended.timed_out, ended.output) == (None, True, "begun\n")
+    assert ended.seconds < 60
+    time.sleep(1)
+    assert not late.exists()
 
 
 @pytest.mark.parametrize(
