@@ -81,9 +81,18 @@ def test_a_tile_that_is_cast_before_the_dot_is_loaded_as_the_dot_reads_it() -> N
     text = upgraded(kernel("by rows"), version="3.9").text
     expected = """
         w = arrived_operand(w_ring.index(slot).permute((1, 0)), 1, w_result_layout)
-        acc = dot(operand_beside(x_smem, 0, w), w.to(x.dtype), acc)
+        x_operand = operand_beside(x_smem, 0, w)
+        if not is_operand(w):
+            # It reads the ring: the tiles stay until it is done.
+            acc = dot(x_operand, w.to(x.dtype), acc)
+        next_start = start + NUM_BUFFERS * BLOCK_K
 """
-    assert expected in text
+    behind = """
+        async_copy.commit_group()
+        if is_operand(w):
+            acc = dot(x_operand, w.to(x.dtype), acc)
+        slot = gl.where("""
+    assert expected in text and behind in text
     assert "w.to(x.dtype), acc)" in upgraded(kernel("by columns")).text
     assert "arrived_operand(w_ring.index(slot), 1, w_result_layout)" in upgraded(kernel("by columns")).text
     assert "arrived_operand(x_ring.index(slot), 0, x_result_layout)" in upgraded(kernel("first")).text
@@ -114,6 +123,33 @@ def test_every_stage_behind_it_computes_the_same(tmp_path: Path) -> None:
             folder = tmp_path / f"{form}{block_m}"
             folder.mkdir()
             assert torch.equal(run(text, folder, "sm_90", **given, block_m=block_m, block_k=64), product(given))
+
+
+def test_a_ring_is_filled_behind_what_reads_it_last(tmp_path: Path) -> None:
+    also = "        acc += tl.sum(x.to(tl.float32), axis=1)[:, None]\n"
+    text = upgraded(kernel("by rows").replace("    tl.store(", f"{also}    tl.store(", 1)).text
+    lines = [line.strip() for line in text.splitlines()]
+    loop = lines[lines.index("slot = 0") :]
+    assert "is_operand(w)" not in "".join(loop)
+    dot = next(place for place, line in enumerate(loop) if line.startswith("acc = dot("))
+    read = next(place for place, line in enumerate(loop) if "gl.sum(" in line)
+    assert dot < read < next(place for place, line in enumerate(loop) if line.startswith("start_copy("))
+    given = operands(40, 48, 80, "by rows", torch.int8, torch.bfloat16)
+    assert torch.equal(run(text, tmp_path, "sm_90", **given), product(given) + given["x"].float().sum(1)[:, None])
+
+
+def test_a_ring_that_is_filled_before_a_dot_that_reads_it_is_found(tmp_path: Path) -> None:
+    """With 64 rows warpgroups do the dot, and read x where it was copied to."""
+    text = upgraded(kernel("by rows"), "sm_90").text
+    note = "            # It reads the ring: the tiles stay until it is done.\n"
+    late = f"{note}            acc = dot(x_operand, w.to(x.dtype), acc)"
+    assert late in text
+    wrong = text.replace(late, "            pass").replace("        if is_operand(w):\n", "        if True:\n")
+    given = operands(70, 48, 320, "by rows", torch.int8, torch.bfloat16)
+    run(text, tmp_path, "sm_90", **given, block_m=64, block_k=64)
+    (tmp_path / "wrong").mkdir()
+    with pytest.raises(Exception, match=r"reads `x_ring\[0\]` before the asynchronous copy"):
+        run(wrong, tmp_path / "wrong", "sm_90", **given, block_m=64, block_k=64)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ STAGES = ("async-copy", "tma", "multibuffer", "mma")
 ALL = "all"
 _EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
 _STAYS, _NO_TMA = "stays as it is", "is not copied by TMA"
-_FOR_CASTS = ("arrived_operand", "operand_beside", "widens_in_registers")
+_FOR_CASTS = ("arrived_operand", "is_operand", "operand_beside", "widens_in_registers")
 
 
 def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion:

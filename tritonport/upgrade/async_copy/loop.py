@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from tritonport.convert.names import Names
 from tritonport.source.walk import replaced
+from tritonport.upgrade.async_copy.early import EarlyRefill, early_refill
 from tritonport.upgrade.async_copy.plan import Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed
@@ -119,9 +120,15 @@ class LoopWriter:
             ),
         ]
         copies = {copy.place: copy for copy in self.plan.copies}
-        body += self._staying(copies)
-        body.append(self._statement(f"{self.next} = {self.bounds.after(self.index, self.use.buffers)}"))
-        body += self._copies(self.next, self.slot, bare=False)
+        refill = [
+            self._statement(f"{self.next} = {self.bounds.after(self.index, self.use.buffers)}"),
+            *self._copies(self.next, self.slot, bare=False),
+        ]
+        early = early_refill(self.plan)
+        if early is None:
+            body += [*self._staying(copies), *refill]
+        else:
+            body += self._around_dot(early, copies, refill)
         # A counter takes fewer registers than the remainder of the index.
         last = f"{self.slot} == {self.use.buffers} - 1"
         body.append(self._statement(f"{self.slot} = {self.use.gl}.where({last}, 0, {self.slot} + 1)"))
@@ -129,11 +136,37 @@ class LoopWriter:
         assert isinstance(block, cst.IndentedBlock)
         return loop.node.with_changes(iter=self.bounds.iterator(), body=block.with_changes(body=body), leading_lines=[])
 
-    def _staying(self, copies: Mapping[int, Copy]) -> list[cst.BaseStatement]:
-        """The computation, with the tiles of the ring in the place of the loads."""
+    def _around_dot(
+        self, early: EarlyRefill, copies: Mapping[int, Copy], refill: Sequence[cst.BaseStatement]
+    ) -> list[cst.BaseStatement]:
+        """The computation, with the refill of the ring before its dot where that reads registers alone."""
+        cast, line = early.copy.widened, self.plan.body[early.place]
+        assert cast is not None and isinstance(line, cst.SimpleStatementLine)
+        tile = early.copy.access.target
+        name = cast.beside.value if isinstance(cast.beside, cst.Name) else "other"
+        beside = self.names.fresh(f"{name.removesuffix('_smem')}_operand")
+        others = [self._code(argument.value) for argument in cast.dot.args[2:]]
+        operands = [beside, self._code(cast.cast)][:: 1 if cast.index == 1 else -1]
+        dot = f"{early.target} = {self._code(cast.dot.func)}({', '.join([*operands, *others])})"
+        test = f"{self.use.helpers['is_operand']}({tile})"
+        before = self._staying(copies, range(early.place))
+        helper = f"{self.use.helpers['operand_beside']}({self._code(cast.beside)}, {1 - cast.index}, {tile})"
+        made = self._statement(f"{beside} = {helper}").with_changes(leading_lines=line.leading_lines)
+        return [
+            *before,
+            made,
+            self._statement(f"if not {test}:\n    # It reads the ring: the tiles stay until it is done.\n    {dot}"),
+            *refill,
+            self._statement(f"if {test}:\n    {dot}"),
+            *self._staying(copies, range(early.place + 1, len(self.plan.body))),
+        ]
+
+    def _staying(self, copies: Mapping[int, Copy], places: range | None = None) -> list[cst.BaseStatement]:
+        """The computation, with the tiles of the ring in the place of the loads: all of it, or that at some places."""
         lines: list[cst.BaseStatement] = []
         swaps = self._casts()
-        for place, line in enumerate(self.plan.body):
+        for place in places if places is not None else range(len(self.plan.body)):
+            line = self.plan.body[place]
             copy = copies.get(place)
             if copy is not None:
                 assert isinstance(line, cst.SimpleStatementLine)
