@@ -88,12 +88,19 @@ def test_what_is_computed_of_a_load_waits_for_its_copy() -> None:
     assert "a = a_tile.load(a_layout).to(" in text
 
 
+def test_a_first_element_between_two_blocks_is_asked_of_the_launch(tmp_path: Path) -> None:
+    kernel = FORMS["by elements"].replace("tl.cdiv(K, BLOCK) * BLOCK - BLOCK, -BLOCK", "K - BLOCK, -BLOCK")
+    text = upgraded(kernel).text
+    assert text.count('(args["K"] % args["BLOCK"]) == 0') == 3
+    inputs = given(24, 48)
+    got, made = run(text, tmp_path, **inputs)
+    torch.testing.assert_close(got, sums_of(inputs), rtol=0, atol=0)
+    assert made.count(True) == 4
+
+
 REFUSED = {
     "an end below the last block": ("- 1, -1, -1)", "- 1, -2, -1)"),
     "an end that is read from memory": ("- 1, -1, -1)", "- 1, tl.load(sums_ptr).to(tl.int32), -1)"),
-    "a first element between two blocks": (
-        "tl.cdiv(K, BLOCK) * BLOCK - BLOCK, -BLOCK, -BLOCK", "K - BLOCK, -BLOCK, -BLOCK",
-    ),
     "an end two blocks below": ("- BLOCK, -BLOCK, -BLOCK", "- BLOCK, -2 * BLOCK, -BLOCK"),
     "a step that the launch does not fix": ("* BLOCK - BLOCK, -BLOCK, -BLOCK", "* step - step, -step, -step"),
 }  # fmt: skip

@@ -90,7 +90,7 @@ def test_a_function_that_mixes_rows_is_refused(case: str) -> None:
     assert "a_desc" not in found.text
 
 
-INNER = """
+OPENED = """
 import torch
 import triton
 import triton.language as tl
@@ -118,7 +118,27 @@ def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, BLOCK: tl.constexpr, D: tl.constexpr
     v_ptrs = v_ptr + steps[:, None] * D + cols[None, :]
     acc = inner(tl.zeros((BLOCK, D), dtype=tl.float32), q, k_ptrs, v_ptrs, D, N, BLOCK)
     tl.store(out_ptr + rows[:, None] * D + cols[None, :], acc)
+
+
+def launch(q, k, v):
+    out = torch.full(q.shape, float("nan"))
+    kernel[(q.shape[0] // 16,)](q, k, v, out, k.shape[0], BLOCK=16, D=q.shape[1])
+    return out
 """
+INNER = OPENED.replace("acc = inner(", "acc = 1.0 * inner(")
+"""A call that is part of an expression stays one."""
+
+
+@pytest.mark.parametrize("steps", [0, 16, 48])
+def test_a_function_is_opened_for_its_tiles_beside_those_of_the_kernel(steps: int, tmp_path: Path) -> None:
+    found = upgraded(OPENED)
+    assert [one.message for one in found.diagnostics] == []
+    torch.manual_seed(0)
+    q, k, v = (0.25 * torch.randn(rows, 16).half() for rows in (32, steps, steps))
+    wanted, _ = run(upgraded(INNER).text, tmp_path, q=q, k=k, v=v)
+    got, made = run(found.text, tmp_path, q=q, k=k, v=v)
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [True] * 4 or (steps == 0 and made.count(True) == 4)
 
 
 @pytest.mark.parametrize("stage", ["mma", "all"])

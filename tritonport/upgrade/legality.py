@@ -22,10 +22,12 @@ MAX_TMA_RANK = 5  # cuTensorMapEncodeTiled: tensorRank
 
 @dataclass(frozen=True)
 class Reason:
-    """Why an access stays as it is: the code of its page, and the condition that failed."""
+    """Why an access stays as it is: the code of its page, and the condition that failed; `met`: the other access that
+    it is about."""
 
     code: str
     text: str
+    met: Access | None = None
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from tritonport.upgrade.file_edit import (
 from tritonport.upgrade.forms import is_fallback, is_form
 from tritonport.upgrade.legality import HINTS, LOOP_STAYS, NO_DESCRIPTOR, NO_HINT, Reason, Refused, describe
 from tritonport.upgrade.mma import upgrade_gluon
+from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
 from tritonport.upgrade.tma.spelled import copies_of
@@ -166,7 +167,11 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         plan = tma_plan.plan_kernel(module, kernel, triton)
         if options.stage == ALL and not plan.whole and "ring_layout" in available(options.target):
             # cp.async takes the tiles that TMA cannot, or says why it does not.
-            found += [original.diagnostic(one, _NO_TMA) for one in plan.refused]
+            said_of = [original.diagnostic(one, _NO_TMA) for one in plan.refused]
+            if is_called(module, kernel):
+                of_function[kernel.name] = said_of
+            else:
+                found += said_of
             continue
         problem = _tma_problem(module, kernel, options.target)
         if plan.loads and problem is not None:
@@ -326,7 +331,8 @@ class _Original:
         """What is said of an access that stays as it is, at its line in the user's file."""
         access, reason = refused.access, refused.reason
         line, column = self._place(access)
-        message = f"{describe(access)} {what}: {reason.text}"
+        met = f" in line {self._place(reason.met)[0]}" if reason.met is not None else ""
+        message = f"{describe(access)} {what}: {reason.text}{met}"
         return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
 
     def hints_of(self, access: Access) -> list[Diagnostic]:
@@ -381,7 +387,14 @@ class _Original:
             if one.kind == access.kind
             and (one.target == access.target or (one.target and access.target.startswith(f"{one.target}_")))
         ]
-        same.sort(key=lambda one: (one.base != access.base, one.target != access.target))
+        pointers = names_of(access.node.args[0])
+        same.sort(
+            key=lambda one: (
+                one.base != access.base,
+                one.target != access.target,
+                -len(names_of(one.node.args[0]) & pointers),
+            )
+        )
         if not same:
             same = self._in_functions(access)
         if not same:

@@ -30,6 +30,7 @@ class Access:
         loop_atom, loop_step: the index of the innermost loop in `address`, and what an iteration adds to it.
         numbers: the scalars that have a name at this place, as polynomials.
         origins: the call behind each atom that is one of several results: `_tile(gl.program_id(0), M)` for `pid_m`.
+        partial: names that only one branch of an `if` before gives a value.
     """
 
     kernel: Kernel
@@ -45,6 +46,7 @@ class Access:
     loop_step: Dim = ZERO
     numbers: Mapping[str, Dim] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+    partial: frozenset[str] = frozenset()
 
     @property
     def base(self) -> str | None:

@@ -243,6 +243,8 @@ class ExpressionReader(ABC):
             return Opaque(f"`{self._shortened(node)}` is read from memory", node)
         if handler is not None:
             return handler(node)
+        if short == "min" and isinstance(node.func, cst.Name) and len(node.args) == 2:
+            return self._minimum(node)  # Python's; that of the language is a reduction
         arguments = [self.evaluate(argument.value) for argument in node.args]
         if short in PASS_THROUGH:
             base = self._receiver(node) if short == "to" else (arguments[0] if arguments else None)

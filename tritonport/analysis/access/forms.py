@@ -6,7 +6,9 @@ places.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import libcst as cst
 
@@ -152,13 +154,40 @@ def times(left: Dim, right: Dim) -> Dim:
 def show(dim: Dim) -> str:
     """A polynomial as text: `BLOCK_K * stride_ak + 4`."""
     parts = []
+    alone = len(dim.terms) == 1
     for atoms, factor in sorted(dim.terms, key=lambda term: (term[1] < 0, not term[0], term[0])):
-        text = " * ".join(atoms)
+        whole = alone and len(atoms) == 1 and factor == 1
+        text = " * ".join(
+            atom if whole else _as_factor(atom, first=place == 0 and abs(factor) == 1)
+            for place, atom in enumerate(atoms)
+        )
         number_ = str(abs(factor))
         part = number_ if not text else text if number_ == "1" else f"{number_} * {text}"
         parts.append(("- " if factor < 0 else "+ ") + part)
     text = " ".join(parts).removeprefix("+ ")
     return (f"-{text[2:]}" if text.startswith("- ") else text) or "0"
+
+
+@lru_cache(maxsize=1024)
+def _as_factor(atom: str, first: bool) -> str:
+    """An atom in a product; `first`: what binds as a product does needs no parentheses there."""
+    try:
+        node = ast.parse(atom, mode="eval").body
+    except SyntaxError:
+        return atom  # `x after an if`: nothing that is written anywhere
+    loose = isinstance(node, (ast.IfExp, ast.BoolOp, ast.Compare)) or (
+        isinstance(node, ast.BinOp) and (not first or isinstance(node.op, (ast.Add, ast.Sub, ast.BitAnd, ast.BitOr)))
+    )
+    return f"({atom})" if loose and not _is_wrapped(atom) else atom
+
+
+def _is_wrapped(text: str) -> bool:
+    """Whether one pair of parentheses is around all of an expression."""
+    try:
+        ast.parse(text[1:-1], mode="eval")
+    except SyntaxError:
+        return False
+    return text.startswith("(")
 
 
 def add(left: Form, right: Form, sign: int = 1) -> Form | Opaque:

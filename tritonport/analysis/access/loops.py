@@ -19,6 +19,8 @@ class Loop:
         start, stop, step: the bounds as nodes, None where the source leaves them out.
         stages: the expression of `num_stages=` in the loop's hint, if it has one.
         first, end, stride: start, stop and step as polynomials, once the loop has been read; None where they are none.
+        unknown: why `first` is None, where it is not known.
+        ends: what the index of a loop that goes up stays below: the end, and what that is the least of.
     """
 
     node: cst.For | cst.While
@@ -31,6 +33,8 @@ class Loop:
     parents: tuple[Loop, ...] = field(default=())
     first: Dim | None = None
     end: Dim | None = None
+    unknown: str = ""
+    ends: tuple[Dim, ...] = ()
     stride: Dim | None = None
 
 

@@ -52,6 +52,7 @@ class Reader(ExpressionReader):
         self.origins: dict[str, str] = {}
         self.parts: dict[tuple[str, int], str] = {}
         self.joins: dict[str, list[int]] = {}
+        self.partial: frozenset[str] = frozenset()
         self.decided: dict[str, dict[str, tuple[Value, Value, Value]]] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
@@ -105,6 +106,7 @@ class Reader(ExpressionReader):
     def _assign(self, target: cst.BaseExpression, value: Value) -> None:
         if isinstance(target, cst.Name):
             self.environment[target.value] = value
+            self.partial -= {target.value}
         elif isinstance(target, (cst.Tuple, cst.List)):
             items = value.items if isinstance(value, Several) and len(value.items) == len(target.elements) else None
             for place, element in enumerate(target.elements):
@@ -149,17 +151,19 @@ class Reader(ExpressionReader):
 
     def _if(self, statement: cst.If) -> None:
         self.evaluate(statement.test)
-        before = dict(self.environment)
+        before, partial = dict(self.environment), self.partial
         known = self._known_in(statement, before)
         self.branches += 1
         self.environment.update({name: branches[0] for name, branches in known.items()})
         self._block(statement.body)
         then, self.environment = self.environment, {**before, **{name: both[1] for name, both in known.items()}}
+        first, self.partial = self.partial, partial
         if isinstance(statement.orelse, cst.If):
             self._if(statement.orelse)
         elif statement.orelse is not None:
             self._block(statement.orelse.body)
         self.branches -= 1
+        self.partial |= first | (then.keys() ^ self.environment.keys())
         merged: Environment = {}
         for name in dict.fromkeys([*then, *self.environment]):
             one, other = then.get(name), self.environment.get(name)
@@ -216,7 +220,10 @@ class Reader(ExpressionReader):
     def _loop(self, node: cst.For | cst.While) -> None:
         loop = read_loop(node, self.loops)
         loop.end = self._bound(loop.stop, forms.ZERO) if loop.stop is not None else None
-        loop.first = self._bound(loop.start, forms.ZERO)
+        loop.ends = tuple(one.offset for one in self._bounds(Form(loop.end))) if loop.end is not None else ()
+        start = self.evaluate(loop.start) if loop.start is not None else Form(forms.ZERO)
+        loop.first = start.offset if _is_number(start) else None
+        loop.unknown = start.reason if isinstance(start, Opaque) else ""
         loop.stride = self._bound(loop.step, dims.ONE)
         before = dict(self.environment)
         carried = [name for name in dict.fromkeys(assigned_names(node.body)) if name in before and name != loop.target]
@@ -313,6 +320,7 @@ class Reader(ExpressionReader):
                 self._step(loop),
                 {name: value.offset for name, value in self.environment.items() if _is_number(value)},
                 dict(self.origins),
+                self.partial,
             )
         )
 

@@ -126,11 +126,15 @@ def branch_of(statement: cst.If, taken: int) -> cst.BaseSuite | None:
 
 
 def address_names(kernel: Kernel, operands: Sequence[Access]) -> set[str]:
-    """The names that the addresses and masks of accesses are made of."""
+    """The names that the addresses and masks of accesses are made of, and the bounds of the loops whose indices they
+    are made of."""
     found: set[str] = set()
     for access in operands:
         for argument in access.node.args:
             found |= reached(argument.value, kernel.node)
+        for loop in reversed(access.loops):
+            for bound in (loop.start, loop.stop) if loop.target in found else ():
+                found |= reached(bound, kernel.node) if bound is not None else set()
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.analysis.access import Loop
 from tritonport.convert.names import Names
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
@@ -16,6 +17,7 @@ from tritonport.upgrade.tma.loops import CopyingWriter, Room
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 from tritonport.upgrade.tma.wide import Wide
 
+_HINTS = frozenset({"multiple_of", "max_contiguous", "max_constancy"})
 _STAGING = frozenset({"dot_operand", "dot_operands"})
 
 
@@ -57,6 +59,8 @@ class BodyWriter(CopyingWriter):
         self.copied = {id(tile.access.node): self._prepared(tile) for tile in plan.loads}
         self.stored = {id(tile.access.node): tile for tile in plan.stores}
         self.elsewhere = self._in_branches()
+        around = [loop for one in self.copied.values() for loop in one.tile.access.loops]
+        self.hints = {id(line) for loop in around for line in loop.node.body.body if _hints_at(line, loop)}
         self.changing = set(assigned_names(plan.form.node.body))
         self.index = "_"
         self.wide = Wide(plan.form)
@@ -137,7 +141,7 @@ class BodyWriter(CopyingWriter):
                     lines += self._begun(chosen, None)
                     awaited = [self.statement(line) for line in self._awaited(chosen, None)]
                     pending.append(({chosen.tile.access.target}, awaited))
-            if id(statement) in self.elsewhere:
+            if id(statement) in self.elsewhere or id(statement) in self.hints:
                 continue
             load = self._load_of(statement)
             if load is not None:
@@ -312,6 +316,17 @@ class BodyWriter(CopyingWriter):
             return text
         simple = isinstance(node, (cst.Name, cst.Call))
         return f"{text if simple else f'({text})'}.to({self.gl}.int32)"
+
+
+def _hints_at(line: cst.CSTNode, loop: Loop) -> bool:
+    """Whether a line is `k = multiple_of(k, B)` of the index of a loop: it says how pointers are aligned, and a loop
+    that assigns its index has no copies ahead."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or called(small.value) not in _HINTS:
+        return False
+    assert isinstance(small.value, cst.Call)
+    named = [small.targets[0].target, *(one.value for one in small.value.args[:1])]
+    return len(named) == 2 and all(isinstance(one, cst.Name) and one.value == loop.target for one in named)
 
 
 def _last_first(tile: Tile) -> tuple[int, ...]:

@@ -8,16 +8,16 @@ largest extent there is: the copy then reads what the pointers read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
 from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
-from tritonport.analysis.dims import Dim
+from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
-from tritonport.upgrade.tma.signs import never_negative
+from tritonport.upgrade.tma.signs import in_whole_steps, never_negative
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
 
 
@@ -101,6 +101,31 @@ def _indexed(form: Form, loops: Sequence[Loop], down: bool) -> Form:
     return replace(form, offset=by_index(form.offset, loops, down), axes=axes)
 
 
+def _joined(coordinates: Mapping[Monomial, Dim]) -> dict[Monomial, Dim] | None:
+    """Coordinates by their strides with two of them in one, by the widest stride that divides another; None where none
+    does."""
+    for stride in sorted(coordinates, key=len, reverse=True):
+        for wider in coordinates:
+            steps = quotient(term(wider, 1), term(stride, 1)) if wider != stride else None
+            if steps is not None:
+                found = {key: value for key, value in coordinates.items() if key != wider}
+                found[stride] = plus(found[stride], times(coordinates[wider], steps))
+                return found
+    return None
+
+
+def _moved_inside(inner: Sequence[Side], outer: Sequence[Side]) -> tuple[list[Side], list[Side]] | None:
+    """The sides of a box with one less outside of the tile: a dimension that nothing bounds takes it up; None where no
+    stride divides another."""
+    for one in outer:
+        for place, side in enumerate(inner):
+            steps = quotient(one.stride, side.stride)
+            if steps is not None and not side.extents:
+                taken = replace(side, coordinate=plus(side.coordinate, times(one.coordinate, steps)))
+                return [*inner[:place], taken, *inner[place + 1 :]], [rest for rest in outer if rest is not one]
+    return None
+
+
 def _holds_anyway(condition: Condition) -> bool:
     """Whether a condition asks only that a place in the tile is one: `tl.arange(0, BLOCK) < BLOCK`."""
     held = [axis for axis in condition.form.axes if axis is not None]
@@ -121,7 +146,8 @@ class _Builder:
             for one in mask.conditions
             if not _holds_anyway(one)
         )
-        self.mask = replace(mask, conditions=tuple(conditions))
+        self.asked: list[str] = []
+        self.mask = replace(mask, conditions=tuple(one for one in conditions if not self._holds_in_loop(one)))
         self.from_below: set[int] = set()
         self.known = {} if like is None else {side.axis: side.coordinate for side in like.inner}
 
@@ -142,7 +168,9 @@ class _Builder:
                 coordinate, rest = self._taken(place, axes[place], rest)
                 sides[place] = Side(place, axes[place].size, axes[place].stride, (), coordinate)
         found = [side for side in sides if side is not None]
-        outer = self._outer(rest)
+        outer = self._outer(rest, MAX_TMA_RANK - len(found))
+        while len(found) + len(outer) > MAX_TMA_RANK and (moved := _moved_inside(found, outer)):
+            found, outer = moved
         if len(found) + len(outer) > MAX_TMA_RANK:
             raise Refusal(f"its address has {len(found) + len(outer)} strides, and a descriptor {MAX_TMA_RANK}")
         # Where there is a descriptor, its extents, strides and blocks are positive.
@@ -151,6 +179,7 @@ class _Builder:
             for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
                 positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
         checked = [name for side in (*outer, *found) for name in self._signed(side, positive) if name not in positive]
+        checked += self.asked
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
         return Box(self.base, (*outer, *found), self._unit(axes), tuple(dict.fromkeys(checked)), bent)
 
@@ -158,8 +187,6 @@ class _Builder:
         form = self.form
         if form.rank < 2:
             raise Refusal("it is a vector, and only tiles of two dimensions and more are copied")
-        if any(axis is None for axis in form.axes):
-            raise Refusal("a dimension of the tile does not move in memory")
         for text in self.mask.opaque:
             raise Refusal(f"the mask `{text}` is no bound of a coordinate")
         for text in self.mask.flags:
@@ -174,6 +201,25 @@ class _Builder:
         for condition in self.mask.conditions:
             if self._place(condition) is None:
                 raise Refusal(f"the mask bounds `{show(condition.form.offset)}`, which is no coordinate of the tile")
+
+    def _holds_in_loop(self, condition: Condition) -> bool:
+        """Whether a loop over whole blocks keeps a coordinate below a bound: `k + i < end` in `range(start, end, B)`
+        where B divides the way to the end, which the launch is asked. An end that it knows is a bound of the tensor.
+        """
+        held = [axis for axis in condition.form.axes if axis is not None]
+        if condition.operator != "<" or len(held) != 1 or held[0].bent or held[0].stride.value != 1:
+            return False
+        left = plus(condition.bound.offset, condition.form.offset, -1)
+        for loop in self.access.loops:
+            step = loop.stride
+            if loop.kind not in ("range", "static_range") or loop.first is None or step is None or goes_down(loop):
+                continue
+            for end in loop.ends if show(step) == held[0].size else ():
+                if left == plus(end, dims.symbol(loop.target), -1) and self.host.split(end)[1].terms:
+                    asked = in_whole_steps(plus(end, loop.first, -1), step, self.access, self.kernel)
+                    self.asked += asked or ()
+                    return asked is not None
+        return False
 
     # -- sides
 
@@ -275,9 +321,10 @@ class _Builder:
                 coordinate, left = plus(coordinate, steps), plus(left, part, -1)
         return coordinate, left
 
-    def _outer(self, rest: Dim) -> list[Side]:
-        """A side for every stride by which something outside of the tile is multiplied."""
-        found: dict[tuple[str, ...], Dim] = {}
+    def _outer(self, rest: Dim, most: int) -> list[Side]:
+        """A side for every stride by which something outside of the tile is multiplied; where that are more than there
+        may be, those whose strides are multiples of another one are counted in that."""
+        found: dict[Monomial, Dim] = {}
         for key, value in rest.terms:
             known, other = self.host.factors(key)
             if not known:
@@ -285,6 +332,8 @@ class _Builder:
                     f"it begins {show(term(key, value))} elements behind its base, which the launch cannot align"
                 )
             found[known] = plus(found.get(known, ZERO), term(other, value))
+        while len(found) > most and (joined := _joined(found)):
+            found = joined
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
         return sorted(sides, key=lambda side: -len(side.stride.terms[0][0]))
 
@@ -294,7 +343,9 @@ class _Builder:
             return ()
         relied = never_negative(side.coordinate, self.access, self.kernel, positive)
         if relied is None:
-            raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative")
+            atoms = side.coordinate.atoms()
+            why = next((f": {one.unknown}" for one in self.access.loops if one.target in atoms and one.unknown), "")
+            raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative{why}")
         return relied
 
     def _named(self, coordinate: Dim) -> str:

@@ -6,6 +6,7 @@ to know. In the form of the kernel with the copies the body stands where it was 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,10 +17,11 @@ from tritonport.convert.snippets import available
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
-from tritonport.upgrade.tma.assume import touches_memory
+from tritonport.upgrade.tma.assume import Assumed, specialised, touches_memory
 from tritonport.upgrade.tma.returns import Returns, Way, opens
 
 _EMITTED = available("sm_90")
+_OF_NUMBERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.cmpop, ast.boolop, ast.unaryop)
 _DEPTH = 3
 """How deep calls are opened."""
 
@@ -36,7 +38,20 @@ def opened(kernel: Kernel) -> tuple[Kernel, tuple[Way, ...], frozenset[str]]:
     if not opener.functions:
         return kernel, (), frozenset()
     form = replace(kernel, node=kernel.node.with_changes(body=body))
+    form = specialised(form, _settled(form))
     return form, tuple(opener.open_ways), frozenset(opener.functions)
+
+
+def _settled(kernel: Kernel) -> list[Assumed]:
+    """The branches of `if`s whose tests are of numbers alone, now that an argument stands where a parameter did."""
+    found = []
+    for node in walk(kernel.node.body):
+        if isinstance(node, cst.If) and names_of(node.test) <= {"True", "False", "None"}:
+            test = kernel.module.tree.code_for_node(node.test).strip()
+            parts = ast.walk(ast.parse(test, mode="eval").body)
+            if all(isinstance(one, _OF_NUMBERS) for one in parts):
+                found.append(Assumed(test, test, int(not eval(test, {"__builtins__": {}}))))
+    return found
 
 
 class _Opener:

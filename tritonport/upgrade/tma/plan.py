@@ -35,10 +35,11 @@ from tritonport.upgrade.tma.returns import Way
 from tritonport.upgrade.tma.switches import Switch, on_every_way, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
 from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
+from tritonport.upgrade.tma.updates import apart, is_read_first
 from tritonport.upgrade.values import readers_of
 
 READ = "read from memory"
-NO_BOUND, UNKNOWN_BOUND = "is no bound of a coordinate", "its mask ends at "
+NO_BOUND, UNKNOWN_BOUND, NEGATIVE = "is no bound of a coordinate", "its mask ends at ", "may be negative"
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
 
 
@@ -51,13 +52,31 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     Where a function of the file hides what a tile is, its body takes the place of its calls.
     """
     plan = _decided(module, kernel, triton)
-    if plan.refused or not plan.loads:
-        form, ways, functions = opened(kernel)
-        if form is not kernel:
-            other = replace(_decided(module, form, triton), kernel=kernel, opened=functions)
-            more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
-            plan = other if more and _decides(other, ways) else plan
+    form, ways, functions = opened(kernel)
+    closed = _closing(form, ways, triton)
+    if form is not kernel and closed is not None:
+        other = replace(_decided(module, form, triton, closed), kernel=kernel, opened=functions)
+        more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
+        plan = other if more and _decides(other, ways) else plan
     return plan
+
+
+def _closing(kernel: Kernel, ways: Sequence[Way], triton: str) -> tuple[Assumed, ...] | None:
+    """What has to be assumed for a launch to take none of some ways; None where it cannot be asked that."""
+    host = HostNames(kernel, triton, set())
+    found: dict[str, Assumed] = {}
+    for way in ways:
+        for test, branch in reversed(way):
+            if test in found and found[test].taken != branch:
+                break
+            try:
+                found.setdefault(test, Assumed(test, host.source(test), 1 - branch))
+            except Spelled:
+                continue
+            break
+        else:
+            return None
+    return tuple(found.values())
 
 
 def _decides(plan: KernelPlan, ways: Sequence[Way]) -> bool:
@@ -66,12 +85,14 @@ def _decides(plan: KernelPlan, ways: Sequence[Way]) -> bool:
     return all(any(taken.get(test, branch) != branch for test, branch in way) for way in ways)
 
 
-def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
-    base = of_one_type(kernel, _operands(module, kernel))
+def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Assumed, ...] = ()) -> KernelPlan:
+    base = (*known, *of_one_type(kernel, _operands(module, kernel)))
     two_forms = False
     plan = _planned(module, kernel, triton, base)
-    if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND):
-        more = without_loads(kernel, _operands(module, kernel), triton)
+    if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND, NEGATIVE):
+        decided = {one.test for one in base}
+        found = without_loads(kernel, _operands(module, kernel), triton)
+        more = tuple(one for one in found if one.test not in decided)
         base = (*base, *more)
         without = _planned(module, kernel, triton, base) if more else plan
         plan = _better(plan, without)
@@ -81,7 +102,7 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
     if behind or two_forms or _says(plan, *_TWO_FORMS):
         asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
         for ways in choices(kernel, asked, triton):
-            decided = {known.test for known in base}
+            decided = {one.test for one in base}
             tried = [_planned(module, kernel, triton, (*base, one)) for one in ways if one.test not in decided]
             for other in tried:
                 plan = _better(plan, other)
@@ -177,6 +198,8 @@ class _Planner:
         self.assigned = _assignments(kernel.node)
         self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
         self.writers = _writers(kernel)
+        # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
+        self.locks = touches_memory(kernel.node.body, kernel.module, ("atomic_",))
 
     def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
         """The load of the same name in the other branch of the `if` around an access."""
@@ -226,9 +249,15 @@ class _Planner:
         if found:
             return found
         problem = self._problem(access)
-        box = Reason(NO_DESCRIPTOR, problem) if problem is not None else box_of(access, self.kernel, self.host, like)
+        box = problem if problem is not None else box_of(access, self.kernel, self.host, like)
         if isinstance(box, Reason):
             return [box]
+        read = [one for one in self.accesses if one.base == access.base and self._read_first(one, access)]
+        if read:
+            asked = apart(access, box)
+            if asked is None:
+                return [self._meets(read[0])]
+            box = replace(box, checked=(*box.checked, *asked))
         if box.bent:
             seen = unseen(access, box, self.accesses, self.kernel)
             if seen is not None:
@@ -243,8 +272,8 @@ class _Planner:
         except Spelled as error:
             return [Reason(NO_DESCRIPTOR, str(error))]
         order = self._order(box)
-        if access.kind == "store" and (len(box.inner) != 2 or (box.outer and order != (0, 1))):
-            return [Reason(NO_DESCRIPTOR, "its contiguous dimension is not the last of a matrix")]
+        if access.kind == "store" and len(box.inner) != 2:
+            return [Reason(NO_DESCRIPTOR, "it is no matrix")]
         operand = Operand()
         readers = self._readers(access, loads)
         switches = self._switched(access)
@@ -310,26 +339,40 @@ class _Planner:
             return self._lines()
         return readers_of(access.target, access.node, self.kernel.node)
 
-    def _problem(self, access: Access) -> str | None:
+    def _problem(self, access: Access) -> Reason | None:
         form = access.address
         assert isinstance(form, Form)
         if access.branch and not self._may_branch(access):
-            return self.under(access)
+            return Reason(NO_DESCRIPTOR, self.under(access))
+        if form.rank > 1 and any(axis is None for axis in form.axes):
+            return Reason(NO_DESCRIPTOR, "it is a vector: one of its dimensions does not move in memory")
         if access.kind == "load" and (form.layout is None or any(size is None for size in form.sizes)):
-            return "the shape and the layout of its tile are not spelled in this kernel"
+            return Reason(NO_DESCRIPTOR, "the shape and the layout of its tile are not spelled in this kernel")
         if any(argument.keyword is not None and argument.keyword.value == "volatile" for argument in access.node.args):
-            return "it is volatile"
+            return Reason(NO_DESCRIPTOR, "it is volatile")
         for other in self.accesses:
             if access.kind == "store" and other.kind == "store" and {id(access.node), id(other.node)} <= self.together:
                 continue
             writes = other.kind != "load" if access.kind == "load" else other is not access
-            if writes and access.base in self._bases(other):
-                does = "reads" if other.kind == "load" else "writes"
-                return f"the kernel also {does} {other.base or 'memory that may be the same'}"
+            if writes and access.base in self._bases(other) and not self._read_first(other, access):
+                return self._meets(other)
         for name, given in self.writers:
             if access.base in given:
-                return f"the kernel gives {access.base} to {name}, which writes memory"
+                return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
         return None
+
+    def _meets(self, other: Access) -> Reason:
+        """What is said of an access to the memory of another one."""
+        does = "reads" if other.kind == "load" else "writes"
+        what = f"the kernel also {does} {other.base or 'memory that may be the same'}"
+        return Reason(NO_DESCRIPTOR, what, other)
+
+    def _read_first(self, other: Access, access: Access) -> bool:
+        """Whether an access is a load of the elements that a store then writes over, and no lock keeps other programs
+        from them meanwhile."""
+        if (other.kind, access.kind) != ("load", "store") or self.locks:
+            return False
+        return is_read_first(other, access)
 
     def _bases(self, access: Access) -> set[str]:
         """The arguments that an address may begin at: of one that is not affine all that its pointer is made of."""

@@ -15,7 +15,7 @@ Way = tuple[tuple[str, int], ...]
 
 def opens(function: cst.FunctionDef) -> bool:
     """Whether the body of a function can stand in the place of a call: it is more than one expression, and no `return`
-    stands in a loop or in an `if` of which neither branch always returns."""
+    stands in a loop or in an `if` of which both branches may return and neither always does."""
     if not isinstance(function.body, cst.IndentedBlock):
         return False
     if any(isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ListComp)) for node in walk(function.body)):
@@ -29,7 +29,8 @@ class Returns:
     """Writes the returns of one body as assignments of a line that called it.
 
     Attributes:
-        open_ways: the ways to `if`s that chose between returns by what is no compile-time value.
+        open_ways: the ways to `if`s that chose between returns by what is no compile-time value, and to branches that
+            return in some cases.
     """
 
     def __init__(
@@ -57,8 +58,12 @@ class Returns:
         if isinstance(self.small, cst.Assign) and not names_of(node.test) <= set(self.constexprs):
             self.open_ways.append(way)
         found = []
-        for branch, lines in enumerate((_lines(node.body), _orelse(node))):
-            whole = lines if _ends(lines) else [*lines, *rest]
+        branches = _lines(node.body), _orelse(node)
+        for branch, lines in enumerate(branches):
+            if _returns(lines) and not any(map(_ends, branches)):
+                # What follows the `if` stands in both of its branches then.
+                self.open_ways.append((*way, (test, branch)))
+            whole = lines if _ends(lines) else [*lines, *(one.deep_clone() if branch else one for one in rest)]
             found.append(self.replaced(whole, (*way, (test, branch))))
         body, orelse = (cst.IndentedBlock(lines or [_PASS]) for lines in found)
         return node.with_changes(body=body, orelse=cst.Else(orelse) if found[1] else None)
@@ -78,7 +83,8 @@ def _is_settled(lines: Sequence[cst.BaseStatement]) -> bool:
     for line in lines:
         if isinstance(line, cst.If) and _returns([line]):
             branches = [_lines(line.body), _orelse(line)]
-            if not any(map(_ends, branches)) or not all(map(_is_settled, branches)):
+            one_way = any(map(_ends, branches)) or not all(map(_returns, branches))
+            if not one_way or not all(map(_is_settled, branches)):
                 return False
         elif _returns([line]) and not _is_return(line):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 from tritonport.analysis import dims
@@ -15,6 +16,8 @@ from tritonport.source.kernel import Kernel
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
+_MOST = 16
+"""How many branches are followed to what a name is after them."""
 
 
 def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collection[str] = ()) -> tuple[str, ...] | None:
@@ -29,6 +32,15 @@ def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collectio
         if signs.of(dim):
             return tuple(sorted(signs.relied))
     return None
+
+
+def in_whole_steps(
+    distance: Dim, step: Dim, access: Access, kernel: Kernel, positive: Collection[str] = ()
+) -> tuple[str, ...] | None:
+    """What a launch is asked for a distance to be so many whole steps: conditions on arguments. None where it is not
+    shown."""
+    signs = _Signs(access, kernel, positive, asking=True)
+    return tuple(sorted(signs.relied)) if signs.divides(step, distance) else None
 
 
 class _Signs:
@@ -115,11 +127,11 @@ class _Signs:
         down = goes_down(loop)
         one = times(dims.ONE, dims.number(-1)) if not down else dims.ONE
         found = [plus(loop.end, one)]
-        if loop.stride != times(one, dims.number(-1)) and self._divides(loop.stride, plus(loop.end, loop.first, -1)):
+        if loop.stride != times(one, dims.number(-1)) and self.divides(loop.stride, plus(loop.end, loop.first, -1)):
             found.append(plus(loop.end, loop.stride, -1))
         return found
 
-    def _divides(self, step: Dim, distance: Dim) -> bool:
+    def divides(self, step: Dim, distance: Dim) -> bool:
         """Whether a step of one compile-time number divides a distance, of which the launch is asked what is left."""
         if len(step.terms) != 1 or abs(step.terms[0][1]) != 1 or len(step.terms[0][0]) != 1:
             return quotient(distance, step) is not None if len(step.terms) == 1 else False
@@ -129,7 +141,7 @@ class _Signs:
         for key, value in distance.terms:
             if quotient(term(key, value), step) is not None:
                 continue
-            multiple = next((atom for atom in key if self.parameters.get(atom)), None)
+            multiple = next((atom for atom in key if atom in self.parameters), None)
             if multiple is None:
                 return False
             self.relied.add(f"{multiple} % {size} == 0")
@@ -160,10 +172,23 @@ class _Signs:
         if any(atom == iteration_of(name) for name in self.loops):
             return True
         try:
-            node = ast.parse(self.access.origins.get(atom, atom), mode="eval").body
+            node = ast.parse(self._meant(atom), mode="eval").body
         except SyntaxError:
             return False
         return self._name(node.id) if isinstance(node, ast.Name) else self._node(node)
+
+    def _meant(self, atom: str) -> str:
+        """The source of an atom, with what stands behind the names in it that are no source: `x after an if`."""
+        origins = self.access.origins
+        text = origins.get(atom, atom)
+        for _ in range(_MOST):
+            names = [name for name in origins if " after an if" in name and name in text]
+            if not names:
+                break
+            longest = max(names, key=len)
+            parts = re.split(rf"(?<!\w){re.escape(longest)}(?! #)", text)
+            text = f"({origins[longest]})".join(parts)
+        return text
 
     def _name(self, name: str) -> bool:
         if name in self.parameters:
@@ -199,7 +224,7 @@ class _Signs:
         # The launch asks that what the step is made of is not below zero; no loop has a step of zero.
         sizes = step.atoms()
         relied = set(self.relied)
-        aligned = self._divides(step, plus(loop.first, loop.end, -1)) or (
+        aligned = self.divides(step, plus(loop.first, loop.end, -1)) or (
             len(step.terms) == 1 and quotient(loop.first, step) is not None
         )
         if aligned and all(map(self.parameters.get, sizes)) and self.of(plus(loop.end, step)):
@@ -232,6 +257,8 @@ class _Signs:
             return len(node.args) == 1 and self._node(node.args[0])
         if name in ("max", "maximum"):
             return any(self._node(argument) for argument in node.args)
+        if name == "swizzle2d":
+            return all(self._of_sizes(argument) for argument in node.args)
         if name == "where":
             return len(node.args) == 3 and all(self._node(argument) for argument in node.args[1:])
         if name in ("cdiv", "min", "minimum"):
@@ -272,4 +299,4 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-__all__ = ["never_negative"]
+__all__ = ["in_whole_steps", "never_negative"]

@@ -103,6 +103,9 @@ class HostNames:
         if isinstance(node, ast.BoolOp):
             word = " and " if isinstance(node.op, ast.And) else " or "
             return word.join(self._grouped(value) for value in node.values)
+        if isinstance(node, ast.IfExp):
+            chosen, test, other = (self._grouped(part) for part in (node.body, node.test, node.orelse))
+            return f"({chosen} if {test} else {other})"
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             nothing = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
             if nothing and isinstance(node.left, ast.Name) and node.left.id in self.arguments:
@@ -152,7 +155,8 @@ class KernelNames:
     """How a coordinate is written at the place of an access: with the names that stand for its parts there."""
 
     def __init__(self, access: Access, constexprs: Sequence[str]) -> None:
-        self.numbers = access.numbers
+        self.every = access.numbers
+        self.numbers = {name: number for name, number in self.every.items() if name not in access.partial}
         self.loops = access.loops
         self.constexprs = [dims.symbol(name) for name in constexprs]
 
@@ -230,7 +234,7 @@ class KernelNames:
         return atom if isinstance(node, (ast.Name, ast.Call)) else f"({ast.unparse(node)})"
 
     def _stands_for_itself(self, name: str) -> bool:
-        number = self.numbers.get(name)
+        number = self.every.get(name)
         return number is None or number == dims.symbol(name)
 
 

@@ -1,0 +1,155 @@
+"""Stage tma: tiles that a program reads before it writes them, and writes by columns."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def update_kernel(a_ptr, b_ptr, c_ptr, M, K, N, stride_c, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for n in range(tl.cdiv(N, BLOCK)):
+        cols = n * BLOCK + tl.arange(0, BLOCK)
+        acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+        for k in range(0, K, BLOCK):
+            steps = k + tl.arange(0, BLOCK)
+            a = tl.load(
+                a_ptr + rows[:, None] * K + steps[None, :], mask=(rows[:, None] < M) & (steps[None, :] < K), other=0.0
+            )
+            b = tl.load(
+                b_ptr + steps[:, None] * N + cols[None, :], mask=(steps[:, None] < K) & (cols[None, :] < N), other=0.0
+            )
+            acc = tl.dot(a, b, acc)
+        c_ptrs = c_ptr + rows[:, None] * stride_c + cols[None, :]
+        mask = (rows[:, None] < M) & (cols[None, :] < N)
+        acc += tl.load(c_ptrs, mask=mask, other=0.0)
+        tl.store(c_ptrs, acc, mask=mask)
+
+
+def launch(a, b, stride_c=None):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.arange(0, (M + 8) * (N + 8), dtype=torch.float32)
+    update_kernel[(triton.cdiv(M, 16),)](a, b, c, M, K, N, stride_c or N, BLOCK=16)
+    return c
+"""
+LOADED = KERNEL.replace(
+    "        acc += tl.load(c_ptrs, mask=mask, other=0.0)\n        tl.store(c_ptrs, acc, mask=mask)",
+    "        before = tl.load(c_ptrs, mask=mask, other=0.0)\n        made = before + acc\n"
+    "        tl.store(c_ptrs, made.to(tl.float32), mask=mask)",
+)
+
+
+def wanted(a: torch.Tensor, b: torch.Tensor, stride: int) -> torch.Tensor:
+    (m, _), n = a.shape, b.shape[1]
+    c = torch.arange(0, (m + 8) * (n + 8), dtype=torch.float32)
+    torch.as_strided(c, (m, n), (stride, 1)).add_(a.float() @ b.float())
+    return c
+
+
+@pytest.mark.parametrize("text", [KERNEL, LOADED], ids=["in place", "by a name"])
+@pytest.mark.parametrize(("columns", "stride"), [(40, 40), (40, 44), (42, 42)])
+def test_a_tile_is_written_by_tma_behind_its_load(text: str, columns: int, stride: int, tmp_path: Path) -> None:
+    found = upgraded(text)
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(c_desc" in found.text
+    torch.manual_seed(0)
+    a, b = torch.randint(-4, 5, (24, 32)).half(), torch.randint(-4, 5, (32, columns)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b, stride_c=stride)
+    torch.testing.assert_close(got, wanted(a, b, stride), rtol=0, atol=0)
+    assert made == [True] * 3 or columns == 42
+
+
+def test_rows_that_overlap_take_the_pointers(tmp_path: Path) -> None:
+    text = upgraded(KERNEL).text
+    assert 'args["stride_c"] >= args["N"]' in text
+    a, b = torch.zeros(16, 16).half(), torch.zeros(16, 40).half()
+    _, made = run(text, tmp_path, a=a, b=b, stride_c=36)
+    assert made == [True, True], "no descriptor is asked for what is stored"
+
+
+STORE = "        tl.store(c_ptrs, acc, mask=mask)\n"
+LOAD = "        acc += tl.load(c_ptrs, mask=mask, other=0.0)\n"
+REFUSED = {
+    "a load behind the store": (STORE, STORE + "        tl.store(b_ptr, tl.sum(tl.load(c_ptrs)).to(tl.float16))\n"),
+    "a load in the next iteration": ("        cols = n * BLOCK +", "        cols = n +"),
+    "the same tile again": ("        cols = n * BLOCK +", "        cols = n // 2 * BLOCK +"),
+    "blocks that overlap": ("        cols = n * BLOCK +", "        cols = n * 8 +"),
+    "other elements": (LOAD, LOAD.replace("c_ptrs", "c_ptrs + stride_c")),
+    "a value that is not made of it": (
+        LOAD, "        before = tl.load(c_ptrs, mask=mask, other=0.0)\n        before = acc\n        acc = before\n"
+    ),
+    "a value that is read behind the store": (
+        LOAD + STORE,
+        "        before = tl.load(c_ptrs, mask=mask, other=0.0)\n        acc += before\n" + STORE
+        + "        tl.store(b_ptr, tl.sum(before).to(tl.float16))\n",
+    ),
+    "programs that take turns": (
+        LOAD,
+        "        while tl.atomic_cas(b_ptr, 0, 1) == 1:\n            pass\n" + LOAD.replace("acc +=", "acc = acc +"),
+    ),
+    "another program's part": ("        acc += tl", "        tl.atomic_add(c_ptr, 1.0)\n        acc += tl"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_store_that_a_load_may_miss_is_refused(case: str) -> None:
+    right, wrong = REFUSED[case]
+    assert right in KERNEL
+    text = KERNEL.replace(right, wrong)
+    found = upgraded(text)
+    said = [one for one in found.diagnostics if one.code == "TP412" and one.message.startswith("the store (to c_ptr)")]
+    assert said and all("the kernel also " in one.message for one in said), [one.message for one in found.diagnostics]
+    assert "c_desc" not in found.text
+    lines = text.split("\n")
+    for one in said:
+        number = int(one.message.rpartition(" in line ")[2])
+        assert "c_ptr" in lines[number - 1] and number != one.line
+
+
+COLUMNS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def states_kernel(k_ptr, v_ptr, out_ptr, T, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, BLOCK: tl.constexpr):
+    rows, cols, steps = tl.arange(0, K), tl.arange(0, V), tl.arange(0, BLOCK)
+    head = tl.program_id(0)
+    acc = tl.zeros((K, V), dtype=tl.float32)
+    for t in range(0, T, BLOCK):
+        mask = t + steps < T
+        k = tl.load(k_ptr + head * K + (t + steps)[None, :] * (H * K) + rows[:, None], mask=mask[None, :], other=0.0)
+        v = tl.load(v_ptr + head * V + (t + steps)[:, None] * (H * V) + cols[None, :], mask=mask[:, None], other=0.0)
+        acc = tl.dot(k, v, acc)
+    # A state has its columns one behind the other.
+    tl.store(out_ptr + head * K * V + rows[:, None] + cols[None, :] * K, acc)
+
+
+def launch(k, v):
+    (T, H, K), V = k.shape, v.shape[2]
+    out = torch.full((H, V, K), float("nan"))
+    states_kernel[(H,)](k, v, out, T, H=H, K=K, V=V, BLOCK=16)
+    return out
+"""
+
+
+@pytest.mark.parametrize("length", [0, 16, 40])
+def test_a_matrix_by_columns_among_others_is_written(length: int, tmp_path: Path) -> None:
+    found = upgraded(COLUMNS)
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(out_desc" in found.text
+    torch.manual_seed(0)
+    k, v = torch.randint(-4, 5, (length, 3, 16)).half(), torch.randint(-4, 5, (length, 3, 32)).half()
+    got, made = run(found.text, tmp_path, k=k, v=v)
+    torch.testing.assert_close(got, torch.einsum("thk,thv->hvk", k.float(), v.float()), rtol=0, atol=0)
+    assert made == [True] * 3 or length == 0

@@ -1,0 +1,143 @@
+"""Tiles that a program reads before it writes them: `dk += ...` on what an earlier kernel left there.
+
+A copy to memory begins when every thread has put its part of the value into shared memory. Where that value is made of
+what a load brought, the load has ended by then, so that the copy cannot overtake it. Nothing says when the copy can be
+seen by the loads behind it: there may be none of them, not even in the next iteration of a loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tritonport.analysis.access import Access, Form, Loop
+from tritonport.analysis.access.forms import ALWAYS, plus, show, times
+from tritonport.analysis.access.indexed import quotient, term
+from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.dots import reads_of
+from tritonport.upgrade.liveness import live_at_end, live_behind
+from tritonport.upgrade.tma.boxes import Box, Side
+
+
+def is_read_first(load: Access, store: Access) -> bool:
+    """Whether a load brings what a store of its own block then writes over, and nothing of it is read behind the store:
+    the same elements, and a value that is made of them."""
+    same = isinstance(load.address, Form) and isinstance(store.address, Form) and _bare(load) == _bare(store)
+    if not same or [one.node for one in load.loops] != [one.node for one in store.loops]:
+        return False
+    block = _block_of(store)
+    places = [next((place for place, line in enumerate(block) if _has(line, one.node)), -1) for one in (load, store)]
+    first, last = places
+    if first < 0 or last < first or not _is_plain(block[first]) or not _is_plain(block[last]):
+        return False
+    held = _held(block[first:last], load.node)
+    value = _value_of(store)
+    made = value is not None and (_has(value, load.node) or any(reads_of(value, name) for name in held))
+    return made and not _read_behind(block, last, held, store)
+
+
+def apart(store: Access, box: Box) -> tuple[str, ...] | None:
+    """What a launch is asked for the tiles of a store to have no element in common, whatever the iteration; None where
+    that is not shown."""
+    moved: list[Side] = []
+    for loop in store.loops:
+        sides = [side for side in box.sides if loop.target in side.coordinate.atoms()]
+        if len(sides) != 1 or sides[0].axis is None or sides[0] in moved or not _goes_by_blocks(sides[0], loop, store):
+            return None
+        moved += sides
+    if not moved:
+        return ()
+    # Rows lie apart where each has room for the extent of the columns.
+    rows, columns = sorted(box.inner, key=lambda side: side.stride.value == 1)
+    ends = [extent.size for extent in columns.extents if extent.when == ALWAYS]
+    if columns.stride.value != 1 or rows.stride.value == 1 or not ends:
+        return None
+    if quotient(rows.stride, ends[0]) is not None:
+        return ()  # both are above zero where there is a descriptor
+    return (f"{show(rows.stride)} >= {show(ends[0])}",)
+
+
+def _bare(access: Access) -> tuple[object, ...]:
+    form = access.address
+    assert isinstance(form, Form)
+    return form.head, form.offset, form.axes
+
+
+def _goes_by_blocks(side: Side, loop: Loop, store: Access) -> bool:
+    """Whether each iteration of a loop moves a coordinate by a block of its dimension, and nothing else moves it."""
+    if loop.kind not in ("range", "static_range") or loop.stride is None or loop.first is None:
+        return False
+    moving = [(key, value) for key, value in side.coordinate.terms if loop.target in key]
+    if len(moving) != 1 or moving[0][0].count(loop.target) != 1:
+        return False
+    key, value = moving[0]
+    factor = term(tuple(atom for atom in key if atom != loop.target), value)
+    rest = {*factor.atoms(), *plus(side.coordinate, term(key, value), -1).atoms()}
+    parts = [text for atom in rest for text in (atom, store.origins.get(atom, ""))]
+    changing = {loop.target, *assigned_names(loop.node)} - {""}
+    if any(re.search(rf"\b{re.escape(name)}\b", text) for name in changing for text in parts):
+        return False
+    return show(times(factor, loop.stride)) in (side.size, f"-{side.size}")
+
+
+def _block_of(access: Access) -> Sequence[cst.BaseStatement]:
+    """The statements among which an access stands."""
+    blocks = [one for one in walk(access.kernel.node) if isinstance(one, cst.IndentedBlock)]
+    around = [one for one in blocks if _has(one, access.node)]
+    # The innermost comes last, as blocks are walked from the outside.
+    return [one for one in around[-1].body if isinstance(one, cst.BaseStatement)] if around else []
+
+
+def _held(lines: Sequence[cst.BaseStatement], load: cst.Call) -> set[str]:
+    """The names whose values are made of what a load brings, behind statements of which the first has it."""
+    held: set[str] = set()
+    for line in lines:
+        assigned = set(assigned_names(cst.IndentedBlock([line])))
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        value = small.value if isinstance(small, (cst.Assign, cst.AnnAssign, cst.AugAssign)) else None
+        made = value is not None and (_has(value, load) or any(reads_of(value, name) for name in held))
+        if made:
+            held |= assigned
+        elif not isinstance(small, cst.AugAssign):
+            # What an `if` or a loop assigns may be made of something else.
+            held -= assigned
+    return held
+
+
+def _read_behind(block: Sequence[cst.BaseStatement], place: int, held: set[str], store: Access) -> bool:
+    """Whether a name that holds something is read behind a statement of a block."""
+    held = set(held)
+    for line in block[place + 1 :]:
+        if any(reads_of(line, name) for name in held):
+            return True
+        if _is_plain(line):
+            held -= set(assigned_names(cst.IndentedBlock([line])))
+    function = store.kernel.node
+    if block[0] in function.body.body:
+        return False
+    if store.loops:
+        loop = store.loops[-1].node
+        live = live_at_end(function, loop) | live_behind(function, loop)
+        return block[0] not in loop.body.body or bool(held & live)
+    inside = {id(node) for line in block for node in walk(line)}
+    lines = [one for one in walk(function.body) if isinstance(one, cst.BaseSmallStatement) and id(one) not in inside]
+    return any(reads_of(line, name) for line in lines for name in held)
+
+
+def _value_of(store: Access) -> cst.BaseExpression | None:
+    named = [one.value for one in store.node.args if one.keyword is not None and one.keyword.value == "value"]
+    placed = [one.value for one in store.node.args if one.keyword is None]
+    return named[0] if named else placed[1] if len(placed) > 1 else None
+
+
+def _is_plain(line: cst.BaseStatement) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+
+
+def _has(node: cst.CSTNode, part: cst.CSTNode) -> bool:
+    return any(one is part for one in walk(node))
+
+
+__all__ = ["apart", "is_read_first"]
