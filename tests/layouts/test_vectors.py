@@ -25,8 +25,9 @@ def test_vectors_are_read_and_written_as_wide_as_by_triton(sides: list[object], 
     original, port = (_compiled(side, num_warps) for side in sides)
     assert port.load_widths == original.load_widths
     assert port.store_widths == original.store_widths
-    assert port.conversions_in_loops <= original.conversions_in_loops
-    assert (port.conversions == 0) == (num_warps == 4)
+    # With more threads than elements a vector is read in the slice of its tile; what is stored is converted.
+    assert port.conversions_in_loops == original.conversions_in_loops == {1: 4, 2: 3, 4: 1}[num_warps]
+    assert 10 * port.registers <= 11 * original.registers and port.spills == 0
 
 
 def _compiled(side: object, num_warps: int) -> Resources:

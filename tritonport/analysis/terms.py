@@ -31,6 +31,7 @@ class Root:
     `wide`: the layout that this one is where its rows are aligned; else it has one element per thread.
     `within`: of a vector that is read or written for a tile, the slice of the tile's layout that it has unless there
     is an element for each thread.
+    `apart`: it is of such a vector, and what is moved there is converted, not computed again.
     `pinned`: it is not chosen but given.
     `rowwise`: the result of a dot whose rows are reduced.
     """
@@ -48,6 +49,7 @@ class Root:
     single: bool = False
     wide: Root | None = None
     within: Slice | None = None
+    apart: bool = False
     pinned: Pinned | None = None
 
 

@@ -14,7 +14,6 @@ moving it between threads, and the compiler does the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 
 from tritonport.analysis.dims import canonical
@@ -22,24 +21,12 @@ from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve, root_of
 from tritonport.analysis.values import Kind, Operand, Value
+from tritonport.layouts.edges import Edge
 from tritonport.layouts.marks import mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.unification import rearranged, unify
+from tritonport.layouts.vector_groups import VectorGroup, vector_groups
 from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart
-
-
-@dataclass(frozen=True, eq=False)
-class Edge:
-    producer: Value
-    consumer: Value
-    operand: Operand
-    position: int
-
-    @property
-    def cost(self) -> tuple[int, int, int, int]:
-        depth = min(self.producer.depth, self.consumer.depth)
-        extent = sum(not size.is_one for size in self.producer.shape)
-        return (-depth, -extent, -self.producer.rank, self.position)
 
 
 def wrap(path: tuple[int, ...], term: Term) -> Term:
@@ -179,9 +166,15 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
                 edges.append(Edge(operand.value, value, operand, len(edges)))
     ordered = sorted(edges, key=lambda edge: edge.cost)
     stored = {edge: None for edge in ordered if _stores_statistic(edge)}
+    groups = vector_groups([edge for edge in ordered if edge not in stored])
+    inner = {edge for group in groups for edge in group.inner}
+    later = {edge for group in groups for edge in group.cut}
     vectors = {edge: None for edge in ordered if edge not in stored and _moves_vector(edge)}
-    for edge in _dots_first(edge for edge in ordered if edge not in stored and edge not in vectors):
+    vectors = {edge: None for edge in vectors if edge not in inner and edge not in later}
+    for edge in _dots_first(edge for edge in ordered if not (edge in stored or edge in vectors or edge in later)):
         _satisfy(edge)
+    for group in groups:
+        _satisfy_group(group)
     _satisfy_vectors(list(vectors))
     for edge in stored:
         if not isinstance(normal(edge.producer.term), Slice) or _meets_conversion(edge.producer):
@@ -212,6 +205,18 @@ def _dots_first(edges: Iterable[Edge]) -> Iterator[Edge]:
 
 def _moves_vector(edge: Edge) -> bool:
     return is_vector_load(edge.producer) or is_vector_store(edge.consumer, edge.operand)
+
+
+def _satisfy_group(group: VectorGroup) -> None:
+    """What is reckoned of vectors in the layout in which they are read, apart from tiles that they belong to."""
+    terms = [
+        edge.producer.term if edge.producer.op == "reduce" else wanted(edge.operand, edge.consumer.focus)
+        for edge in group.cut
+        if edge.consumer.focus is not None
+    ]
+    if not keep_apart(group.loads[0], terms):
+        for edge in group.cut:
+            _satisfy(edge)
 
 
 def _satisfy_vectors(edges: list[Edge]) -> None:

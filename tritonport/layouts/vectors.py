@@ -3,7 +3,8 @@
 In a slice of the tile's layout each element of a vector is in many threads, and a thread's elements may lie apart in
 memory. That costs nothing worth mentioning for a vector with fewer elements than there are threads; any other one
 Triton's compiler moves once, in a layout of its own, and converts it (`isExpensiveLoadOrStore` of its Utility.cpp). How
-many elements and threads there are is decided at compile time, and so is the layout (`vector_layout`).
+many elements and threads there are is decided at compile time, and so is the layout (`vector_layout`). What is written
+has the layout of memory however many elements there are: no layout is handed on to a store.
 
 So does the port with what a loop writes, and with what it reads through addresses that it carries: those take two
 registers for each element of a thread. Elsewhere, and with the result of a dot, of which a thread has few rows, the
@@ -21,6 +22,11 @@ from tritonport.layouts.unification import rearranged
 
 def is_vector_load(value: Value) -> bool:
     return value.op == "load" and _is_alone(value) and _is_carried(value.operands[0].value)
+
+
+def is_read_in_loop(value: Value) -> bool:
+    """Whether a value is a vector that a loop reads."""
+    return value.op == "load" and _is_alone(value)
 
 
 def is_vector_store(value: Value, operand: Operand) -> bool:
@@ -77,7 +83,7 @@ def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
     """
     terms = [normal(term) for term in sliced]
     root = resolve(value.focus) if value.focus is not None else None
-    if not isinstance(root, Root) or root.pinned is not None or root.within is not None or root.whole or not terms:
+    if not isinstance(root, Root) or root.pinned is not None or root.apart or root.whole or not terms:
         return False
     first = terms[0]
     if not all(isinstance(term, Slice) and equivalent(term, first) for term in terms) or rearranged(first):
@@ -87,14 +93,16 @@ def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
     if any(size is None or size.is_one for size in root.shape):
         return False
     assert isinstance(first, Slice)
-    root.within = first
+    if value.op == "load":
+        root.within = first
+    root.apart = True
     return True
 
 
 def is_apart(value: Value) -> bool:
     """Whether a load or store was given a layout of its own."""
     root = resolve(value.focus) if value.focus is not None else None
-    return isinstance(root, Root) and root.within is not None
+    return isinstance(root, Root) and root.apart
 
 
-__all__ = ["is_apart", "is_vector_load", "is_vector_store", "keep_apart"]
+__all__ = ["is_apart", "is_read_in_loop", "is_vector_load", "is_vector_store", "keep_apart"]
