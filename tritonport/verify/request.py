@@ -78,8 +78,12 @@ def stage_changes_nothing(request: Request, target: str) -> bool:
 @cache
 def _convert(text: str, path: str, triton: str, target: str, stage: str) -> Port:
     from tritonport.convert import ConvertOptions, convert_text
-    from tritonport.upgrade import upgrade_text
 
-    port = convert_text if stage == "literal" else upgrade_text
-    conversion = port(text, path=path, options=ConvertOptions(triton=triton, target=target, stage=stage))
+    options = ConvertOptions(triton=triton, target=target, stage=stage)
+    if stage == "literal":
+        conversion = convert_text(text, path=path, options=options)
+    else:
+        from tritonport.upgrade import upgrade_text
+
+        conversion = upgrade_text(text, path=path, options=options)
     return Port(conversion.text, None, conversion.diagnostics)

@@ -41,6 +41,11 @@ class Builder(ArithmeticOps, DescriptorOps, MemoryOps, RegionOps, ScaledDotOps, 
         self.grid = (1, 1, 1)
         self.program = (0, 0, 0)
 
+    @property
+    def num_warps(self) -> int:
+        """Of what runs."""
+        return int(self.options.num_warps)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith(_EMITTERS):
             raise Unsupported(f"the operation {name.removeprefix('create_')} is not emulated")

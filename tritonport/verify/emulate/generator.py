@@ -22,10 +22,14 @@ import triton.language as tl
 from triton.compiler import code_generator as front_end
 from triton.compiler.code_generator import CodeGenerator
 from triton.language.core import _unwrap_if_constexpr
+from triton.runtime.jit import JITFunction
 
+from tritonport.verify.emulate.code import expression_at
 from tritonport.verify.emulate.elementwise import map_elementwise
 from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
-from tritonport.verify.emulate.loops import LoopOps, mark_named
+from tritonport.verify.emulate.kept import Kept
+from tritonport.verify.emulate.kept_ops import KeptOps
+from tritonport.verify.emulate.loops import LoopOps, mark_named, names_in
 from tritonport.verify.emulate.shared import Place
 
 # In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
@@ -38,7 +42,8 @@ _TRITON = os.path.dirname(triton.__file__)
 class Run:
     """What the programs of one launch share.
 
-    ``deadline`` is a ``time.monotonic()`` value in seconds; ``loop_limit`` bounds the iterations of one loop.
+    ``deadline`` is a ``time.monotonic()`` value in seconds; ``loop_limit`` bounds the iterations of one loop. ``kept``
+    is what has run before.
     """
 
     builder: Any
@@ -46,11 +51,13 @@ class Run:
     is_gluon: bool
     deadline: float
     loop_limit: int
+    kept: Kept
     frames: list[Generator] = field(default_factory=list)
     failure: list[Frame] = field(default_factory=list)
     first_program: bool = True
     _scopes: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     _globals: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _global_keys: dict[int, int] = field(default_factory=dict)
 
     def scope(self, function: Any) -> dict[str, Any]:
         """The globals and captured variables of a device function, with the target's modules in place."""
@@ -71,6 +78,19 @@ class Run:
     def checked_globals(self, function: Any) -> dict[str, Any]:
         """The globals a device function has used so far."""
         return self._globals.setdefault(id(function), {})
+
+    def globals_key(self, function: Any) -> int:
+        """A number for what a device function, and what it calls, find outside of themselves."""
+        known = self._global_keys.get(id(function))
+        if known is None:
+            # For a function that calls itself.
+            self._global_keys[id(function)] = 0
+            scope = self.scope(function)
+            found = {name: scope[name] for name in sorted(names_in([_tree(function)])) if name in scope}
+            called = [value for value in found.values() if isinstance(value, JITFunction)]
+            inner = tuple(self.globals_key(each) for each in called if not _position(each)[0].startswith(_TRITON))
+            known = self._global_keys[id(function)] = self.kept.globals_key(found, inner)
+        return known
 
     def note_failure(self) -> None:
         """Keep the call stack of the first error that is on its way out."""
@@ -96,7 +116,7 @@ class Run:
             raise Fault("the launch runs longer than the time limit")
 
 
-class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no types
+class Generator(LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Triton has no types
     """Runs one call of one device function."""
 
     def __init__(self, run: Run, function: Any, caller_context: Any = None) -> None:
@@ -122,7 +142,8 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         self.returns_depend_on_data = False
         self.unrolled: list[int] = []
         self.is_worker = False
-        self._line = 1
+        self.node_line = 1
+        self.globals_key = run.globals_key(function)
 
     def _define_name_lookup(self) -> Callable[[str], Any]:
         # The rules for globals are checked at the first use of a name.
@@ -141,7 +162,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
     @property
     def line(self) -> int:
         """The line in the file that runs, 1-based."""
-        return self.begin_line + self._line
+        return self.begin_line + self.node_line
 
     def place(self) -> Frame:
         """Where this call stands."""
@@ -175,14 +196,24 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         outer, self.cur_node = self.cur_node, node
         line = getattr(node, "lineno", None)
         if line is not None:
-            outer_line, self._line = self._line, line
-        visitor: Any = getattr(self, "visit_" + type(node).__name__, self.generic_visit)
-        result = visitor(node)
+            outer_line, self.node_line = self.node_line, line
+        visitor = _visitor(type(node))
+        expression = expression_at(node)
+        if expression is None:
+            result = visitor(self, node)
+        else:
+            result = self.run.kept.run(self, expression, lambda: visitor(self, node))
         # Not in a `finally`: after an error the innermost node is the one to report.
         if line is not None:
-            self._line = outer_line
+            self.node_line = outer_line
         self.cur_node = outer
         return result
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        known = getattr(node, "_constexpr", None)
+        if known is None:
+            known = node._constexpr = super().visit_Constant(node)  # type: ignore[attr-defined]
+        return known
 
     def _maybe_set_loc_to_name(self, val: object, name: str) -> None:
         pass
@@ -259,6 +290,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
             return bool(value)
         if front_end._is_non_scalar_tensor(condition):
             raise self._unsupported(node, "Boolean value of Tensor with more than one value is ambiguous")
+        self.depends_on_data()
         value = condition.to(tl.int1, _semantic=self.semantic).handle.data
         if value.size != 1:
             raise Divergence
@@ -307,6 +339,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
     # Compile-time functions.
 
     def _static_print(self, node: ast.Call) -> Any:
+        self.depends_on_data()
         arguments = [_unwrap_if_constexpr(self.visit(argument)) for argument in node.args]
         named = {name: _unwrap_if_constexpr(value) for name, value in map(self.visit, node.keywords)}
         # A compiler prints once, not once a program.
@@ -315,6 +348,7 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         return tl.constexpr(None)
 
     def _map_elementwise(self, node: ast.Call) -> Any:
+        self.depends_on_data()
         function, *arguments = [self.visit(argument) for argument in node.args]
         named = {name: _unwrap_if_constexpr(value) for name, value in map(self.visit, node.keywords)}
         return map_elementwise(self, _unwrap_if_constexpr(function), arguments, **named)
@@ -326,6 +360,16 @@ class Generator(LoopOps, CodeGenerator):  # type: ignore[misc]  # Triton has no 
         tl.map_elementwise: _map_elementwise,
         gl.map_elementwise: _map_elementwise,
     }
+
+
+_VISITORS: dict[type[ast.AST], Any] = {}
+
+
+def _visitor(kind: type[ast.AST]) -> Any:
+    known = _VISITORS.get(kind)
+    if known is None:
+        known = _VISITORS[kind] = getattr(Generator, "visit_" + kind.__name__, Generator.generic_visit)
+    return known
 
 
 def _tree(function: Any) -> ast.FunctionDef:
@@ -365,9 +409,16 @@ def _contains_return(node: ast.AST) -> bool:
 
 
 def _assigned_names(statements: list[ast.stmt]) -> set[str]:
-    return {
-        child.id
-        for statement in statements
-        for child in ast.walk(statement)
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
-    }
+    if not statements:
+        return set()
+    # Kept by the first of them: a list cannot.
+    known: set[str] | None = getattr(statements[0], "_assigned_names", None)
+    if known is None:
+        known = {
+            child.id
+            for statement in statements
+            for child in ast.walk(statement)
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+        }
+        statements[0]._assigned_names = known  # type: ignore[attr-defined]
+    return known

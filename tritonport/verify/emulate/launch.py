@@ -22,6 +22,7 @@ from tritonport.verify.emulate.errors import EmulationError, Fault, Frame, NotEm
 from tritonport.verify.emulate.exact_memory import ExactMemory
 from tritonport.verify.emulate.exact_ops import ExactBuilder
 from tritonport.verify.emulate.generator import Generator, Run
+from tritonport.verify.emulate.kept import kept_of
 from tritonport.verify.emulate.layouts import GluonBuilder
 from tritonport.verify.emulate.memory import MaskUse
 from tritonport.verify.emulate.semantic import EmulatedGluon, EmulatedTriton
@@ -138,7 +139,8 @@ class Launch:
         self._schedules = settings.schedules
         deadline = time.monotonic() + settings.time_limit
         self._count = 0
-        self._run = Run(builder, semantic, is_gluon, deadline, settings.loop_limit)
+        kept = kept_of(type(builder).__name__, self.options)
+        self._run = Run(builder, semantic, is_gluon, deadline, settings.loop_limit, kept)
         if isinstance(builder, GluonBuilder):
             builder.where, builder.site, builder.switch = self._run.where, self._run.site, self._run.switch
             builder.masks = masks

@@ -197,6 +197,10 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, GlobalOps
         self.partition = partition
         self.switch(partition)
 
+    @property
+    def num_warps(self) -> int:
+        return self.partition.num_warps
+
     def next_partition(self) -> int:
         """An index no partition of this program has had."""
         self.partition_serial += 1

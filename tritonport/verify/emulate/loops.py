@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,20 @@ _WATCH_FROM = 64
 
 def mark_named(nodes: Sequence[ast.AST], scope: Mapping[str, Any]) -> None:
     """Counts a use of every buffer that statements name: for the compiler it lives until there, run or not."""
-    for name in {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}:
+    for name in names_in(nodes):
         for buffer in _buffers(scope.get(name)):
             buffer.uses += 1
+
+
+def names_in(nodes: Sequence[ast.AST]) -> Set[str]:
+    """The names in some nodes."""
+    if not nodes:
+        return frozenset()
+    # Kept by the first of them, since a list cannot; of a number of statements that begin there, there is one list.
+    kept: dict[int, frozenset[str]] = nodes[0].__dict__.setdefault("_names_from_here", {})
+    if len(nodes) not in kept:
+        kept[len(nodes)] = frozenset(one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name))
+    return kept[len(nodes)]
 
 
 def _buffers(value: Any) -> Iterator[Any]:
@@ -80,6 +91,7 @@ class LoopOps:
 
     def _iteration_values(self: Any, start: Any, end: Any, step: Any) -> tuple[range, Any]:
         """The values of the induction variable, and its type."""
+        self.depends_on_data()
         constant_step = _unwrap_if_constexpr(step) if not isinstance(step, tl.tensor) else None
         tensors = [self.semantic.to_tensor(bound) for bound in (start, end, step)]
         if not all(bound.dtype.is_int() for bound in tensors):

@@ -9,6 +9,7 @@ a kernel and its port add in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tritonport.verify.emulate.errors import Divergence, Fault
 from tritonport.verify.emulate.values import Array, Value
 
 Emit = Callable[[Any], None]
+Combine = Callable[[list[Value], list[Value]], list[Value]]
 
 
 # What the library's own combine functions emit, by whether the operand is a floating-point one. (The order of
@@ -73,10 +75,22 @@ class CombineOp:
     def get_result(self, index: int) -> Value:
         return self._results[index]
 
-    def _combine(self, emit: Emit, left: list[Value], right: list[Value]) -> list[Value]:
+    def compute(self, builder: Any, emit: Emit) -> None:
+        """Run the operation; ``builder`` is what the front end emits into."""
         shortcut = _SHORTCUTS.get(id(_combine_function(emit)), {}).get(self._operands[0].dtype.is_floating())
         if shortcut is not None:
-            return [getattr(self._builder, shortcut)(left[0], right[0])]
+            (operand,) = self._operands
+            self._results = [builder.create_combination(type(self), operand, self._axis, self._reverse, shortcut)]
+            return
+        # The function takes the branches that its elements choose.
+        builder.depends_on_data()
+        self._results = self.combined(partial(self._combine, emit))
+
+    def combined(self, combine: Combine) -> list[Value]:
+        """The results, where ``combine`` gives those of two groups of values."""
+        raise NotImplementedError
+
+    def _combine(self, emit: Emit, left: list[Value], right: list[Value]) -> list[Value]:
         try:
             return self._run(emit, left, right)
         except Divergence:
@@ -122,38 +136,38 @@ def _part(values: list[Value], begin: int | None, end: int | None) -> list[Value
 class ReduceOp(CombineOp):
     """``tt.reduce``: the reduced axis disappears."""
 
-    def compute(self, emit: Emit) -> None:
+    def combined(self, combine: Combine) -> list[Value]:
         values = self._along()
         extent = values[0].data.shape[0]
         while extent > 1:
             half = extent // 2
-            values = self._combine(emit, _part(values, None, half), _part(values, half, extent))
+            values = combine(_part(values, None, half), _part(values, half, extent))
             extent = half
-        self._results = [_element(each, 0) for each in values]
-        for result, operand in zip(self._results, self._operands, strict=True):
+        results = [_element(each, 0) for each in values]
+        for result, operand in zip(results, self._operands, strict=True):
             result.dtype, result.layout = operand.dtype, self._builder.reduced_layout(operand, self._axis)
+        return results
 
 
 class ScanOp(CombineOp):
     """``tt.scan``: inclusive, from the first element or (``reverse``) from the last."""
 
-    def compute(self, emit: Emit) -> None:
+    def combined(self, combine: Combine) -> list[Value]:
         values = self._along()
         if self._reverse:
             values = [each.moved(lambda data: data[::-1]) for each in values]
         step, extent = 1, values[0].data.shape[0]
         while step < extent:
-            changed = self._combine(emit, _part(values, None, -step), _part(values, step, None))
+            changed = combine(_part(values, None, -step), _part(values, step, None))
             kept = _part(values, None, step)
             values = [self._builder.merged(np.concatenate, pair) for pair in zip(kept, changed, strict=True)]
             step *= 2
         if self._reverse:
             values = [each.moved(lambda data: data[::-1]) for each in values]
-        self._results = [
-            each.moved(lambda data: np.ascontiguousarray(np.moveaxis(data, 0, self._axis))) for each in values
-        ]
-        for result, operand in zip(self._results, self._operands, strict=True):
+        results = [each.moved(lambda data: np.ascontiguousarray(np.moveaxis(data, 0, self._axis))) for each in values]
+        for result, operand in zip(results, self._operands, strict=True):
             result.dtype, result.layout = operand.dtype, operand.layout
+        return results
 
 
 class RegionOps:
@@ -164,6 +178,17 @@ class RegionOps:
     def merged(self, merge: Callable[[Sequence[Array]], Array], values: Sequence[Value]) -> Value:
         """Several values as one: `merge` stacks or concatenates arrays, whatever they hold."""
         return Value(merge([value.data for value in values]), values[0].dtype)
+
+    def depends_on_data(self) -> None:
+        """What is emitted now may be something else the next time, with operands of the same types."""
+
+    def create_combination(
+        self, kind: type[CombineOp], operand: Value, axis: int, reverse: bool, operation: str
+    ) -> Value:
+        """A reduction or a scan by an operation of this builder."""
+        combine = getattr(self, operation)
+        (result,) = kind(self, [operand], axis, reverse).combined(lambda left, right: [combine(left[0], right[0])])
+        return result
 
     def create_reduce(self, operands: list[Value], axis: int) -> ReduceOp:
         return ReduceOp(self, operands, axis)

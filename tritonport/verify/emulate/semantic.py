@@ -12,10 +12,10 @@ from tritonport.verify.emulate.partitions import warp_specialize
 from tritonport.verify.emulate.regions import Emit, ReduceOp, ScanOp
 
 
-def _running(emit: Emit) -> Emit:
+def _running(emit: Emit, builder: Any) -> Emit:
     def run(operation: Any) -> None:
         assert isinstance(operation, ReduceOp | ScanOp)
-        operation.compute(emit)
+        operation.compute(builder, emit)
 
     return run
 
@@ -24,20 +24,20 @@ class EmulatedTriton(TritonSemantic):  # type: ignore[misc]  # Triton has no typ
     """The semantics of ``@triton.jit``."""
 
     def reduction(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit) -> Any:
-        return super().reduction(inputs, axis, _running(region_builder_fn))
+        return super().reduction(inputs, axis, _running(region_builder_fn, self.builder))
 
     def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit, reverse: bool) -> Any:
-        return super().associative_scan(inputs, axis, _running(region_builder_fn), reverse)
+        return super().associative_scan(inputs, axis, _running(region_builder_fn, self.builder), reverse)
 
 
 class EmulatedGluon(GluonSemantic):  # type: ignore[misc]  # Triton has no types
     """The semantics of ``@gluon.jit``."""
 
     def reduction(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit) -> Any:
-        return super().reduction(inputs, axis, _running(region_builder_fn))
+        return super().reduction(inputs, axis, _running(region_builder_fn, self.builder))
 
     def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Emit, reverse: bool) -> Any:
-        return super().associative_scan(inputs, axis, _running(region_builder_fn), reverse)
+        return super().associative_scan(inputs, axis, _running(region_builder_fn, self.builder), reverse)
 
     def warp_specialize(
         self, functions_and_args: Any, worker_num_warps: Sequence[int], worker_num_regs: Any, generator: Any

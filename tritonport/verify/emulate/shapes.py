@@ -71,8 +71,12 @@ class ShapeOps:
         return Value(np.arange(start, end, dtype=np.int32), tl.int32, ir_type.layout)
 
     def create_splat(self, ir_type: Any, operand: Value) -> Value:
-        data = operand.data.reshape(()) if operand.data.size == 1 else operand.data
-        return Value(np.broadcast_to(data, shape_of(ir_type)), operand.dtype, ir_type.layout)
+        data, shape = operand.data, shape_of(ir_type)
+        if data.size == 1:
+            # As np.broadcast_to, which takes ten times as long.
+            spread: Array = np.ndarray(shape, data.dtype, np.ascontiguousarray(data), 0, (0,) * len(shape))
+            return Value(spread, operand.dtype, ir_type.layout)
+        return Value(np.broadcast_to(data, shape), operand.dtype, ir_type.layout)
 
     def create_unsplat(self, operand: Value) -> Value:
         return Value(operand.data.reshape(-1)[0].reshape(()), operand.dtype)

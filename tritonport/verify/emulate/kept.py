@@ -1,0 +1,169 @@
+"""Code of kernels that is run again: by its text and the types of its variables.
+
+What the front end emits depends on types and on compile-time values, never on elements. So the operations that code
+asks of the builder are kept, and the runs after the first go to the builder at once: walking the code, and the front
+end's checks and promotions, take many times as long as the arithmetic on a small tile.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon.language import _core as gluon_core
+
+from tritonport.verify.emulate.code import Code
+from tritonport.verify.emulate.replay import ATTRIBUTES, LAYOUTS, NotKept, Recorded, Tape, constant_key
+from tritonport.verify.emulate.values import Exact, Value
+
+_MAX_KEPT = 20_000
+
+
+@cache
+def is_kept(function: Any) -> bool:
+    """Whether calls of a function may be kept: a builtin that sees no more than its arguments, or a layout."""
+    if isinstance(function, type):
+        return issubclass(function, LAYOUTS)
+    if not getattr(function, tl.core.TRITON_BUILTIN, False) and not getattr(function, gluon_core.GLUON_BUILTIN, False):
+        return False
+    signature = getattr(function, "signature", None) or inspect.signature(function)
+    return "_generator" not in signature.parameters
+
+
+def _nothing() -> None:
+    pass
+
+
+class Kept:
+    """What the launches of a kind have run so far."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, Recorded | None] = {}
+        self._constants: dict[int, Value] = {}
+        self._types: dict[tuple[Any, ...], Any] = {}
+        self._known_types: set[int] = set()
+        self._scopes: dict[Any, tuple[int, list[Any]]] = {}
+
+    def call(self, semantic: Any, key: tuple[Any, ...], operands: list[Any], emit: Callable[[], Any]) -> Any:
+        """The result of ``emit()``, or of what it did when it was last called with such operands.
+
+        Args:
+            semantic: the semantics that ``emit`` uses.
+            key: the function, and what else the call depends on.
+            operands: all that ``emit`` takes from the kernel.
+        """
+        values: list[Value] = []
+        try:
+            key = (*key, *[self._key(operand, values) for operand in operands], _shared(values))
+        except NotKept:
+            return emit()
+        known = self._kept.get(key, self)
+        if isinstance(known, Recorded):
+            return known.replay(semantic.builder, values)
+        return emit() if known is None else self._record(semantic, key, values, emit, None, _nothing)
+
+    def run(self, generator: Any, code: Code, emit: Callable[[], Any]) -> Any:
+        """What ``emit()`` gives, which has ``generator`` run ``code``, or what that gave before with other values."""
+        scope, semantic = generator.lscope, generator.semantic
+        if type(semantic.builder) is Tape and semantic.builder.is_of_code:
+            # A part of what is recorded.
+            return emit()
+        values: list[Value] = []
+        key: list[Any] = [code, generator.globals_key, semantic.builder.num_warps]
+        for name in code.names:
+            try:
+                key.append(None if name not in scope else self._key(scope[name], values))
+            except NotKept:
+                code.cannot_take(name)
+                return emit()
+        whole = (*key, _shared(values))
+        known = self._kept.get(whole, self)
+        if isinstance(known, Recorded):
+            return known.replay_in(generator, semantic.builder, values)
+        return emit() if known is None else self._record(semantic, whole, values, emit, generator, code.give_up)
+
+    def _record(
+        self,
+        semantic: Any,
+        key: tuple[Any, ...],
+        values: list[Value],
+        emit: Callable[[], Any],
+        generator: Any,
+        give_up: Callable[[], None],
+    ) -> Any:
+        builder = semantic.builder
+        semantic.builder = tape = Tape(builder, values, self._constants, generator, give_up)
+        try:
+            result = emit()
+        except BaseException:
+            tape.give_up()
+            raise
+        finally:
+            semantic.builder = builder
+        if len(self._kept) >= _MAX_KEPT:
+            self._kept.clear()
+            self._constants.clear()
+        self._kept[key] = tape.recorded(result)
+        return result
+
+    def globals_key(self, found: Mapping[str, Any], inner: tuple[int, ...]) -> int:
+        """A number for what names stand for outside of a function: another one where one of them stands for another.
+
+        Args:
+            inner: these numbers of the functions among them.
+        """
+        identities = (*((name, *_identity(value)) for name, value in found.items()), inner)
+        # Kept with the values: their identities stay their own. From 1, so that 0 is none.
+        number, _ = self._scopes.setdefault(identities, (len(self._scopes) + 1, list(found.values())))
+        return number
+
+    def _key(self, operand: Any, values: list[Value]) -> Any:
+        """What code depends on of an operand, whose values are collected. Raises NotKept where that is not known."""
+        kind = type(operand)
+        if kind is tl.tensor:
+            if type(operand.handle) not in (Value, Exact) or len(operand.__dict__) != ATTRIBUTES:
+                raise NotKept
+            values.append(operand.handle)
+            return self._type_key(operand)
+        if kind is tl.tuple:
+            if getattr(operand.type, "fields", None) is not None:
+                raise NotKept
+            return ("tuple", *[self._key(each, values) for each in operand.values])
+        if kind is tl.core.slice:
+            return ("slice", *[self._key(each, values) for each in (operand.start, operand.stop, operand.step)])
+        key = constant_key(operand)
+        if key is None:
+            raise NotKept
+        return key
+
+    def _type_key(self, tensor: Any) -> int:
+        """The identity of a type, the same one for equal types."""
+        found = id(tensor.type)
+        if found not in self._known_types:
+            ty = tensor.type
+            tensor.type = self._types.setdefault((type(ty), ty.name), ty)
+            found = id(tensor.type)
+            self._known_types.add(found)
+        return found
+
+
+def _shared(values: list[Value]) -> tuple[int, ...] | None:
+    """Which of some values are one, as the positions where each stands first; None where each is another."""
+    identities = [id(value) for value in values]
+    if len(set(identities)) == len(identities):
+        return None
+    return tuple(identities.index(identity) for identity in identities)
+
+
+def _identity(value: Any) -> tuple[Any, Any]:
+    key = constant_key(value)
+    return (None, id(value)) if key is None else (key, None)
+
+
+@lru_cache(maxsize=64)
+def kept_of(builder: str, options: Any) -> Kept:
+    """What launches with a builder of this class, and with these options, have run."""
+    return Kept()
