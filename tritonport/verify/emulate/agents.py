@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,21 +25,29 @@ class Queue:
         return Event(self.agent, self.issued)
 
 
+@dataclass(frozen=True)
+class Fence:
+    """A fence between the proxies: when it was made, and which events are known to lie before it."""
+
+    time: int
+    event: Event
+    before: Clock
+
+
 @dataclass(eq=False)
 class Partition:
     """The whole program, or one function of a ``warp_specialize``.
 
-    ``fenced_at`` is the time of its last ``fence_async_shared``, ``fenced_global_at`` that of its last fence between
-    the proxies for global memory. ``under_way`` are its cp.async copies that have not arrived: the number of each, what
-    it fills, and the store that it then is.
+    ``fences`` are its fences between the proxies, by the memory that they are for: those that another partition may
+    rely on. ``under_way`` are its cp.async copies that have not arrived: the number of each, what it fills, and the
+    store that it then is.
     """
 
     index: int
     name: str
     num_warps: int
     clock: Clock = field(default_factory=Clock)
-    fenced_at: int = 0
-    fenced_global_at: int = 0
+    fences: dict[str, list[Fence]] = field(default_factory=dict)
     _tick: int = 1
     _queues: dict[str, Queue] = field(default_factory=dict)
     frames: list[Any] = field(default_factory=list)
@@ -58,6 +67,14 @@ class Partition:
         self.clock.learn(self.index, self._tick)
         return snapshot
 
+    def fence(self, memory: str, time: int) -> None:
+        """Fence what it knows to have happened in "shared" or "global" memory."""
+        fences = self.fences.setdefault(memory, [])
+        if fences and fences[-1].event == self.now():
+            # Whoever knows of the one knows of the other, which covers more.
+            fences.pop()
+        fences.append(Fence(time, self.now(), self.clock.copy()))
+
     def queue(self, kind: str) -> Queue:
         known = self._queues.get(kind)
         if known is None:
@@ -70,3 +87,19 @@ class Partition:
         finished = max(0, queue.issued - int(outstanding))
         self.clock.learn(queue.agent, finished)
         return finished
+
+
+def is_fenced(memory: str, event: Event, time: int, reader: Partition, partitions: Iterable[Partition]) -> bool:
+    """Whether a partition knows of a fence between what happened at a time and itself.
+
+    Args:
+        memory: "shared" or "global".
+        partitions: those that may have made the fence.
+    """
+    for partition in partitions:
+        known = (one for one in reversed(partition.fences.get(memory, ())) if reader.clock.knows(one.event))
+        # The last one covers all that the ones before it cover.
+        last = next(known, None)
+        if last is not None and last.time > time and last.before.knows(event):
+            return True
+    return False

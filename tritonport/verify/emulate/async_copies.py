@@ -52,7 +52,7 @@ class AsyncCopyOps:
         memory.data[...] = np.broadcast_to(loaded.data, memory.data.shape)
         memory.written[...] = True
         if memory.buffer.kind == "shared memory":
-            store = GenericStore(memory.data, self.where(), self.partition, self.time)
+            store = GenericStore(event, memory.data, self.where(), self.partition, self.time)
             self.partition.under_way.append((event.tick, memory, store))
 
     def _arrive(self, partition: Partition, last: int) -> None:

@@ -8,16 +8,16 @@ fenced (PTX ISA, "Proxies", "membar / fence: fence.proxy.async").
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tritonport.verify.emulate.agents import Partition
+from tritonport.verify.emulate.agents import Partition, is_fenced
 from tritonport.verify.emulate.errors import Fault
-from tritonport.verify.emulate.ordering import Clock, Event
+from tritonport.verify.emulate.ordering import Event
 from tritonport.verify.emulate.shared import Place
 from tritonport.verify.emulate.values import Array, Value, storage
 
@@ -95,8 +95,9 @@ class GlobalOrder:
         """Whether nothing is under way."""
         return not self._open
 
-    def check(self, new: GlobalAccess, clock: Clock) -> None:
+    def check(self, new: GlobalAccess, partitions: Sequence[Partition]) -> None:
         """Raises :class:`Fault` if an earlier access to the same bytes is not known to be over, or not fenced off."""
+        clock = new.partition.clock
         for earlier in self._open:
             if not (earlier.writes or new.writes) or (earlier.atomic and new.atomic) or clock.knows(earlier.event):
                 continue
@@ -105,8 +106,8 @@ class GlobalOrder:
         if new.generic:
             return
         for store in self._stores:
-            fenced = max(store.partition.fenced_global_at, new.partition.fenced_global_at)
-            if fenced <= store.time and store.overlaps(new):
+            by = {store.partition, *partitions}
+            if not is_fenced("global", store.event, store.time, new.partition, by) and store.overlaps(new):
                 verb = "overwrites" if new.writes else "reads"
                 raise Fault(
                     f"{new.what} {verb} what {store.what} of line {store.place.line} writes through the generic "
@@ -149,13 +150,13 @@ class GlobalOps:
         )
 
     def _order(self, access: GlobalAccess) -> None:
-        self.global_order.check(access, self.partition.clock)
+        self.global_order.check(access, self.partitions)
         self.global_order.add(access, self.partitions)
 
     def fence_proxies(self, space: str) -> None:
         """A ``fence.proxy.async`` of a state space: ".global", ".shared::cta" ..., "" for all."""
         if space in ("", ".global"):
             self.time += 1
-            self.partition.fenced_global_at = self.time
+            self.partition.fence("global", self.time)
         if space != ".global":
             self.create_fence_async_shared()

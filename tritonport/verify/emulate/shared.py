@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tritonport.verify.emulate.agents import Partition, is_fenced
 from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Clock, Event
 from tritonport.verify.emulate.values import Array, storage
@@ -62,6 +64,7 @@ class Access:
 class GenericStore:
     """A store through the generic proxy that asynchronous readers see only after a fence."""
 
+    event: Event
     data: Array
     place: Place
     partition: Any
@@ -276,12 +279,14 @@ def check_reused(found: list[Reuse]) -> None:
             )
 
 
-def check_fenced(memory: Memory, what: str, reader: Any) -> None:
+def check_fenced(memory: Memory, what: str, reader: Partition, partitions: Sequence[Partition]) -> None:
     """Raises :class:`Fault` if a store through the generic proxy has not been fenced from asynchronous accesses."""
-    for key, store in list(memory.buffer.generic_stores.items()):
-        if store.partition.fenced_at > store.time:
-            del memory.buffer.generic_stores[key]
-        elif reader.fenced_at <= store.time and overlap(store.data, memory.data):
+    stores = memory.buffer.generic_stores
+    for key, store in list(stores.items()):
+        if is_fenced("shared", store.event, store.time, reader, {store.partition, *partitions}):
+            if len(partitions) == 1:
+                del stores[key]
+        elif overlap(store.data, memory.data):
             raise Fault(
                 f"{what} goes to {memory.name} without a fence_async_shared() after the store of line "
                 f"{store.place.line} ({memory.buffer.history()})"

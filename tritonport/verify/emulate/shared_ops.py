@@ -103,19 +103,20 @@ class SharedOps:
         check_written(memory, what)
 
     def write_generic(self, memory: Memory, what: str) -> None:
-        self.access(memory, what, writes=True, event=self.partition.now())
+        event = self.partition.now()
+        self.access(memory, what, writes=True, event=event)
         self.time += 1
         if memory.buffer.kind == "shared memory":
-            store = GenericStore(memory.data, self.where(), self.partition, self.time)
+            store = GenericStore(event, memory.data, self.where(), self.partition, self.time)
             memory.buffer.generic_stores[memory.key] = store
 
     def create_fence_async_shared(self, *_: object) -> None:
         self.time += 1
-        self.partition.fenced_at = self.time
+        self.partition.fence("shared", self.time)
 
     def check_visible(self, memory: Memory, what: str) -> None:
         """An asynchronous access is about to be issued: stores must be fenced from it."""
-        check_fenced(memory, what, self.partition)
+        check_fenced(memory, what, self.partition, self.partitions)
 
     # Allocation.
 

@@ -121,6 +121,70 @@ def released_while_sent(x_ptr, desc, BAD: gl.constexpr):
 
 
 @gluon.jit
+def arrives_and_fences(x_ptr, desc, smem, full, empty, BAD: gl.constexpr):
+    for i in range(3):
+        mbarrier.wait(empty, (i & 1) ^ 1)
+        smem.store(gl.load(x_ptr + at(i * 64)) * 2)
+        if not BAD:
+            fence_async_shared()
+        mbarrier.arrive(full, count=1)
+        if BAD:
+            fence_async_shared()
+
+
+@gluon.jit
+def sends(x_ptr, desc, smem, full, empty, BAD: gl.constexpr):
+    for i in range(3):
+        mbarrier.wait(full, i & 1)
+        STORE(desc, [i * 64, 0], smem)  # reported: fenced_after_the_arrival
+        tma.store_wait(0)
+        mbarrier.arrive(empty, count=1)
+
+
+@gluon.jit
+def fenced_after_the_arrival(x_ptr, desc, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(full, count=1)
+    mbarrier.init(empty, count=1)
+    arguments = (x_ptr, desc, smem, full, empty, BAD)
+    gl.warp_specialize([(arrives_and_fences, arguments), (sends, arguments)], [1], [24])
+
+
+@gluon.jit
+def stores_alone(x_ptr, desc, smem, full, empty, BAD: gl.constexpr):
+    for i in range(3):
+        mbarrier.wait(empty, (i & 1) ^ 1)
+        smem.store(gl.load(x_ptr + at(i * 64)) * 2)
+        mbarrier.arrive(full, count=1)
+
+
+@gluon.jit
+def fences_and_sends(x_ptr, desc, smem, full, empty, BAD: gl.constexpr):
+    for i in range(3):
+        if BAD:
+            fence_async_shared()
+        mbarrier.wait(full, i & 1)
+        if not BAD:
+            fence_async_shared()
+        STORE(desc, [i * 64, 0], smem)  # reported: fenced_before_the_wait
+        tma.store_wait(0)
+        mbarrier.arrive(empty, count=1)
+
+
+@gluon.jit
+def fenced_before_the_wait(x_ptr, desc, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(full, count=1)
+    mbarrier.init(empty, count=1)
+    arguments = (x_ptr, desc, smem, full, empty, BAD)
+    gl.warp_specialize([(stores_alone, arguments), (fences_and_sends, arguments)], [1], [24])
+
+
+@gluon.jit
 def init_reader(desc, out_ptr, n, smem, full, BAD: gl.constexpr):
     if BAD:
         mbarrier.init(full, count=1)
@@ -195,6 +259,16 @@ FAULTS = [
         released_while_sent,
         copy_of_tile(released_while_sent, 192),
         r"the store overwrites `smem` while the TMA store of line \d+ still reads it",
+    ),
+    PlantedFault(
+        fenced_after_the_arrival,
+        copy_of_tile(fenced_after_the_arrival, 192),
+        r"the TMA store goes to `smem` without a fence_async_shared\(\) after the store of line",
+    ),
+    PlantedFault(
+        fenced_before_the_wait,
+        copy_of_tile(fenced_before_the_wait, 192),
+        r"the TMA store goes to `smem` without a fence_async_shared\(\) after the store of line",
     ),
     PlantedFault(initialised_by_a_partition, _one_tile(initialised_by_a_partition), _UNORDERED),
     PlantedFault(
