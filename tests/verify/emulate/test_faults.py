@@ -10,6 +10,7 @@ from tests.verify.emulate.faults import (
     handovers,
     loads,
     partitions,
+    placement,
     products,
     releases,
     rings,
@@ -19,7 +20,7 @@ from tritonport.verify.emulate import EmulationError, NotEmulated, emulated
 
 FAULTS = [
     fault
-    for module in (copies, loads, stores, products, partitions, rings, releases, handovers, global_memory)
+    for module in (copies, loads, stores, products, partitions, rings, releases, handovers, global_memory, placement)
     for fault in module.FAULTS
 ]
 

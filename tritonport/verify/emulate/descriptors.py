@@ -20,7 +20,10 @@ from tritonport.verify.emulate.values import Array, Value, storage
 
 @dataclass(frozen=True)
 class Descriptor:
-    """``base`` is an address; ``shape`` and ``strides`` are in elements."""
+    """``base`` is an address; ``shape`` and ``strides`` are in elements.
+
+    ``layout`` is that of the blocks in shared memory, None in Triton kernels.
+    """
 
     base: Value
     shape: tuple[int, ...]
@@ -28,6 +31,7 @@ class Descriptor:
     block: tuple[int, ...]
     fill_nan: bool
     round_tf32: bool = False
+    layout: Any = None
 
     def get_loc(self) -> None:
         return None
@@ -109,6 +113,7 @@ def _make_gluon_descriptor(semantic: Any, argument: Any, base: Any) -> Any:
         tuple(int(extent) for extent in argument.block_shape),
         argument.padding == "nan",
         bool(getattr(argument, "round_f32_to_tf32", False)),
+        argument.layout,
     )
     return gluon_tma.tensor_descriptor(handle, shape, strides, block, argument.layout)
 

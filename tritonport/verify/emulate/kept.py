@@ -56,10 +56,10 @@ class Kept:
             operands: all that ``emit`` takes from the kernel.
         """
         values: list[Value] = []
-        try:
-            key = (*key, *[self._key(operand, values) for operand in operands], _shared(values))
-        except NotKept:
+        found = self._keys(operands, values)
+        if found is None:
             return emit()
+        key = (*key, *found, _shared(values))
         known = self._kept.get(key, self)
         if isinstance(known, Recorded):
             return known.replay(semantic.builder, values)
@@ -74,11 +74,11 @@ class Kept:
         values: list[Value] = []
         key: list[Any] = [code, generator.globals_key, semantic.builder.num_warps]
         for name in code.names:
-            try:
-                key.append(None if name not in scope else self._key(scope[name], values))
-            except NotKept:
+            found = self._keys([scope[name]], values) if name in scope else [None]
+            if found is None:
                 code.cannot_take(name)
                 return emit()
+            key += found
         whole = (*key, _shared(values))
         known = self._kept.get(whole, self)
         if isinstance(known, Recorded):
@@ -119,6 +119,13 @@ class Kept:
         # Kept with the values: their identities stay their own. From 1, so that 0 is none.
         number, _ = self._scopes.setdefault(identities, (len(self._scopes) + 1, list(found.values())))
         return number
+
+    def _keys(self, operands: list[Any], values: list[Value]) -> list[Any] | None:
+        """What code depends on of operands; None where that is not known."""
+        try:
+            return [self._key(operand, values) for operand in operands]
+        except NotKept:
+            return None
 
     def _key(self, operand: Any, values: list[Value]) -> Any:
         """What code depends on of an operand, whose values are collected. Raises NotKept where that is not known."""

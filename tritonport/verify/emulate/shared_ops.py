@@ -185,6 +185,8 @@ class SharedOps:
         index = _along(indices.data, axis)
         memory.data[index] = values.data
         memory.written[index] = True
+        if memory.data[index].tobytes() != np.ascontiguousarray(values.data).tobytes():
+            raise Fault(f"the scatter puts different values into one element of {memory.name}: which one stays is open")
 
     def _check_indices(self, memory: Memory, indices: Value, axis: int) -> None:
         extent = memory.data.shape[axis]

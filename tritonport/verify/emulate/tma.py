@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 
 from tritonport.verify.emulate.agents import Partition
 from tritonport.verify.emulate.barriers import Barrier, is_true
@@ -41,7 +43,8 @@ class TmaOps(DescriptorOps):
         if not isinstance(arguments[0], BlockType):
             return super().create_make_tensor_descriptor(*arguments)
         block, base, shape, strides, padding = arguments
-        return super().create_make_tensor_descriptor(base, shape, strides, block.shape, False, padding)
+        made = super().create_make_tensor_descriptor(base, shape, strides, block.shape, False, padding)
+        return replace(made, layout=block.layout)
 
     # Loads.
 
@@ -153,6 +156,16 @@ def _check_block(block: tuple[int, ...], descriptor: Descriptor, memory: Memory)
         raise Fault(f"{memory.name} has shape {list(memory.data.shape)}, the descriptor's block {list(block)}")
     if memory.dtype != descriptor.base.dtype.element_ty:
         raise Fault(f"{memory.name} holds {memory.dtype}, the descriptor {descriptor.base.dtype.element_ty}")
+    if descriptor.layout is not None and _placement(memory.layout) != _placement(descriptor.layout):
+        # Triton refuses it from 3.8 on; before, the elements land in the wrong places.
+        raise Fault(f"{memory.name} has the layout {memory.layout}, the blocks of the descriptor {descriptor.layout}")
+
+
+def _placement(layout: Any) -> Any:
+    """What a layout in shared memory says of where an element of a block lies, whatever the rank of the buffer."""
+    if not isinstance(layout, NVMMASharedLayout):
+        return layout
+    return layout.swizzle_byte_width, layout.element_bitwidth, layout.transposed, layout.fp4_padded
 
 
 def _check_overrun(descriptor: Descriptor, offsets: list[int]) -> None:
