@@ -214,7 +214,7 @@ class GluonBuilder(SharedOps, TensorCoreOps, BarrierOps, AsyncCopyOps, GlobalOps
             for access in buffer.accesses.values():
                 if access.finish is None or self.partition.clock.knows(access.event):
                     continue
-                if access.what.startswith(("the TMA", "the warpgroup_mma")):
+                if access.what.startswith(("the TMA", "the warpgroup_mma", "the tcgen05")):
                     name = buffer.name or "a buffer"
                     raise Fault(
                         f"the program ends while {access.what} of `{name}` is in flight: it needs {access.finish}",

@@ -205,6 +205,24 @@ def accumulates_into_nothing(desc, out_ptr, n, BAD: gl.constexpr):
     gl.store(out_ptr + at(0), gl.convert_layout(total, TILE))
 
 
+@gluon.jit
+def tensor_core_left_in_flight(desc, out_ptr, n, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [64, 64], desc.layout)
+    acc = blackwell.allocate_tensor_memory(gl.float32, [64, 64], TENSOR_MEMORY)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    done = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.init(done, count=1)
+    for i in range(n):
+        take(desc, i, bar, smem)
+        blackwell.tcgen05_mma(smem, smem, acc, use_acc=i > 0, mbarriers=[done])
+        mbarrier.wait(done, i & 1)
+    gl.store(out_ptr + at(0), gl.convert_layout(acc.load(REGISTERS), TILE))
+    blackwell.tcgen05_mma(smem, smem, acc, use_acc=False, mbarriers=[done])  # reported
+    if not BAD:
+        mbarrier.wait(done, n & 1)
+
+
 FAULTS = [
     PlantedFault(kernel, sum_of_squares(kernel, tiles), message, target)
     for kernel, tiles, message, target in [
@@ -222,6 +240,7 @@ FAULTS = [
         (operand_not_waited_for, 4, r"the warpgroup_mma reads `smem` before the TMA load of line \d+", "sm_90"),
         (tensor_memory_read_too_soon, 4, r"the load reads `acc` before the tcgen05_mma of line \d+", "sm_100"),
         (tensor_core_still_reads, 4, r"the TMA load overwrites `smem` while the tcgen05_mma of line", "sm_100"),
+        (tensor_core_left_in_flight, 4, "the program ends while the tcgen05_mma of `.*` is in flight", "sm_100"),
         (accumulates_into_nothing, 4, "the tcgen05_mma reads `acc`, but nothing was written there", "sm_100"),
     ]
 ]
