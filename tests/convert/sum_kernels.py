@@ -179,3 +179,21 @@ def onto_zeros_in_a_sum(x_ptr, y_ptr, b_ptr, z_ptr, scale):
     z = zeros + tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)))
     z = z + tl.load(b_ptr + at(64, 64))
     tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def whole_limited(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), max_num_imprecise_acc=32)
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def whole_exact(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), allow_tf32=False)
+    tl.store(z_ptr + at(64, 64), z)
+
+
+@triton.jit
+def whole_typed(x_ptr, y_ptr, b_ptr, z_ptr, scale):
+    z = tl.dot(tl.load(x_ptr + at(64, 64)), tl.load(y_ptr + at(64, 64)), out_dtype=tl.int32, max_num_imprecise_acc=32)
+    tl.store(z_ptr + at(64, 64), z)

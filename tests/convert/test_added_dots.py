@@ -34,6 +34,7 @@ INSIDE = (
     "onto_zeros_in_a_sum",
 )
 BEHIND = ("twice", "limited", "given", "in_no_branch", "in_one_run", "onto_a_used_one")
+WHOLE = ("whole_limited", "whole_exact", "whole_typed")
 FOR_FLOATS = frozenset(
     ["vector", "number", "in_a_row", "limited", "given", "from_zeros", "by_turns", "onto_zeros", "onto_zeros_in_a_sum"]
 )
@@ -92,6 +93,12 @@ def test_whole_numbers(port: tuple[str, ModuleType], bias: str, behind: bool) ->
     assert (ported > 0) == behind
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_are_added_up_as_such_whatever_else_a_call_says(port: tuple[str, ModuleType], name: str) -> None:
+    original, ported = both(port, name, "i8", "i32")
+    assert ported.mma == original.mma != {}
+
+
 @pytest.mark.parametrize("bias", ["fp32", "fp16"])
 def test_8_bit_floats_are_added_behind_hopper_s_instruction(port: tuple[str, ModuleType], bias: str) -> None:
     original, ported = additions(both(port, "loaded", "fp8e5", bias))
@@ -100,10 +107,10 @@ def test_8_bit_floats_are_added_behind_hopper_s_instruction(port: tuple[str, Mod
 
 
 @pytest.mark.parametrize(("operands", "bias"), [("fp16", "fp32"), ("fp16", "fp16"), ("i8", "i32")])
-@pytest.mark.parametrize("name", [*INSIDE, *BEHIND])
+@pytest.mark.parametrize("name", [*INSIDE, *BEHIND, *WHOLE])
 def test_results_are_those_of_the_original(port: tuple[str, ModuleType], name: str, operands: str, bias: str) -> None:
-    if operands == "i8" and name in FOR_FLOATS:
-        pytest.skip("the kernel is one for floats")
+    if name in (FOR_FLOATS if operands == "i8" else WHOLE):
+        pytest.skip("the kernel is one for other operands")
     target, module = port
     g = torch.Generator().manual_seed(0)
     x, y, b = (torch.randint(-8, 9, (64, 64), generator=g) for _ in range(3))

@@ -270,9 +270,8 @@ def written_dot(
         return writer.module.snippet_call("dot_new", [a, b, layout])
     if default:
         writer.module.snippets.add(DEFAULT)
-    dtype = (
-        writer.emit(bound["out_dtype"]) if "out_dtype" in bound else cst.parse_expression(f"{writer.module.gl}.float32")
-    )
-    named = [plain(cst.Integer(str(limit)))] if limit else []
+    given = [plain(cst.Integer(str(limit)))] if limit else []
+    if "out_dtype" in bound:
+        given.append(plain(writer.emit(bound["out_dtype"])))
     function = "dot_new_limited" if limit else "dot_new_as"
-    return writer.module.snippet_call(function, [a, b, layout, precision, plain(dtype), *named])
+    return writer.module.snippet_call(function, [a, b, layout, precision, *given])
