@@ -12,6 +12,7 @@ from tritonport.analysis.terms import Root
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
 from tritonport.convert.layout_text import definitions, made_text
+from tritonport.convert.optional import optional_arguments
 from tritonport.convert.output import OutputFile
 from tritonport.convert.snippets import rename
 from tritonport.convert.syntax import after_docstring, blank_before, starts_with_blank
@@ -64,6 +65,7 @@ def with_helper_layouts(
 def _definitions(layouts: KernelLayouts, module: OutputFile, alignment: Alignment, rows: bool) -> list[tuple[str, str]]:
     """Name and expression of each layout of a kernel, and of what they share."""
     parameters = {parameter.name for parameter in layouts.kernel.parameters if not parameter.constexpr}
+    optional = optional_arguments(layouts.kernel)
     lines_above: dict[str, str] = {}
     found: list[tuple[str, str]] = []
     for term, name in layouts.named.items():
@@ -82,6 +84,7 @@ def _definitions(layouts: KernelLayouts, module: OutputFile, alignment: Alignmen
                 module.triton,
                 lines_above,
                 rows,
+                optional,
             )
         else:
             found.append((name, made_text(term, layouts.named, module.gl, module.snippets)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
@@ -89,7 +89,15 @@ def _joined(root: Root, pointer: str) -> int:
 
 
 def _dot_layout(
-    root: Root, dot: Dot, shape: str, integers: set[str], parameters: set[str], gl: str, used: set[str], rows: bool
+    root: Root,
+    dot: Dot,
+    shape: str,
+    integers: set[str],
+    parameters: set[str],
+    gl: str,
+    used: set[str],
+    rows: bool,
+    optional: Collection[str],
 ) -> str:
     used.add("mma_layout")
     typed = [text for text in dot.element if text not in parameters]
@@ -99,6 +107,9 @@ def _dot_layout(
     else:
         likely = [text for text in dot.element if text not in integers] or list(dot.element)
         element = f"{likely[0]}.dtype.element_ty"
+        if likely[0] in optional:
+            # Nothing is read through None, so any type will do.
+            element = f"({element} if {likely[0]} is not None else {gl}.float32)"
     if dot.precision == "F32_PRECISION":
         used.add("F32_PRECISION")
     chain = ", chained=True" if root.chained else ""
@@ -122,18 +133,19 @@ def definitions(
     triton: str,
     lines_above: dict[str, str],
     rows: bool = False,
+    optional: Collection[str] = (),
 ) -> list[tuple[str, str]]:
     """The `gl.constexpr` lines of one layout as (name, expression). Adds the emitted helpers they call to `used`.
 
     What depends on run-time strides, or makes the line longer than `width`, has a line of its own, which later layouts
     read too: `lines_above` has the names of those lines by their expressions. `rows`: the layout of a dot depends on
-    whether its rows are reduced.
+    whether its rows are reduced. `optional`: arguments that may be None.
     """
     shape = _sizes(root.shape)
     if root.pinned is not None:
         return [(name, re.sub(r"\bgl\.", f"{gl}.", root.pinned.text))]
     if root.dot is not None:
-        return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used, rows))]
+        return [(name, _dot_layout(root, root.dot, shape, integers, parameters, gl, used, rows, optional))]
     used.add("coalesced")
     order = order_text(root, used, triton)
     if root.wide is not None:
