@@ -296,3 +296,52 @@ def product_kernel("""
 def test_a_test_of_flags_may_have_a_not_beside_an_or() -> None:
     text = ONE_BRANCH.replace("if not OUT:", "if (N > 64) | (not OUT):")
     assert "| (not args" in upgraded(text).text
+
+
+TASKS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tasks_kernel(
+    a_ptr, b_ptr, c_ptr, table, M, K, step, N: tl.constexpr, BLOCK: tl.constexpr, FROM_TABLE: tl.constexpr,
+):
+    task = tl.program_id(0)
+    while task * BLOCK < M:
+        wanted = True
+        if FROM_TABLE:
+            wanted = tl.load(table + task) > 0
+        if wanted:
+            if task * BLOCK < M:
+                rows, cols, steps = task * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, BLOCK)
+                mask = (rows[:, None] < M) & (steps[None, :] < K)
+                a = tl.load(a_ptr + rows[:, None] * K + steps[None, :], mask=mask, other=0.0)
+                b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+                acc = tl.dot(a, b)
+                tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+        task += step
+
+
+def launch(a, b, table=None):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M, N), 7.0)
+    tasks_kernel[(2,)](a, b, c, table, M, K, 2, N=N, BLOCK=16, FROM_TABLE=table is not None)
+    return c
+"""
+
+
+@pytest.mark.parametrize("depth", [8, 12])
+@pytest.mark.parametrize("tasks", [None, [1, 0, 1, 1]])
+def test_tasks_of_a_while_loop_under_a_flag_that_is_true(tasks: list[int] | None, depth: int, tmp_path: Path) -> None:
+    found = upgraded(TASKS)
+    assert [one.message for one in found.diagnostics] == [] and "a_desc" in found.text
+    inputs = given(56, depth)
+    table = None if tasks is None else torch.tensor(tasks, dtype=torch.int32)
+    got, made = run(found.text, tmp_path, **inputs, table=table)
+    wanted = expected(inputs)[:56]
+    for task, one in enumerate(tasks or []):
+        wanted[16 * task : 16 * task + 16] = wanted[16 * task : 16 * task + 16] if one else 7.0
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert tasks is not None or made.count(True) == (3 if depth == 8 else 2)

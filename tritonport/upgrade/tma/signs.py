@@ -169,7 +169,7 @@ class _Signs:
         return all(isinstance(one, ast.Name) and one.id in self.positive for one in node.args)
 
     def _atom(self, atom: str) -> bool:
-        if any(atom == iteration_of(name) for name in self.loops):
+        if any(atom == iteration_of(name or "iteration") for name in self.loops):
             return True
         try:
             node = ast.parse(self._meant(atom), mode="eval").body

@@ -36,7 +36,7 @@ class Switches(dict[int, tuple[Switch, ...]]):
         paths: per call, the `if`s around it by their identity, and the branch of each that it is in.
         steady: the calls whose `if`s take one branch in all iterations of the loops around them, which only the kernel
             knows: a barrier that each iteration of such a loop turns is then awaited in all of them or in none.
-        hidden: the calls of whose `if`s the launch knows none.
+        hidden: the calls of which the launch does not know whether a program comes to them.
     """
 
     tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -53,18 +53,19 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
     switches: dict[tuple[int, int], Switch | None] = {}
     known: dict[int, bool] = {}
     changed = frozenset(assigned_names(body))
+    arguments = host.of_arguments()
     for call, path, changing in _calls(body.body if isinstance(body, cst.IndentedBlock) else (), (), frozenset()):
         for node, branch in path:
             if id(node) not in tests:
                 tests[id(node)] = kernel.module.tree.code_for_node(node.test).strip()
-                known[id(node)] = _known(tests[id(node)], host)
+                known[id(node)] = _known(tests[id(node)], arguments)
             if (id(node), branch) not in switches:
                 switches[id(node), branch] = _switch(node, tests[id(node)], branch, kernel, changed, host)
         found.tests[id(call)] = tuple(tests[id(node)] for node, _ in path)
         found.paths[id(call)] = tuple((id(node), branch) for node, branch in path)
         made = [switches[id(node), branch] for node, branch in path]
         found[id(call)] = tuple(one for one in made if one is not None)
-        if any(known[id(node)] for node, _ in path):
+        if path and all(known[id(node)] for node, _ in path):
             continue
         found.hidden.add(id(call))
         if not any(names_of(node.test) & changing or _calls_any(node.test) for node, _ in path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -43,6 +44,12 @@ class HostNames:
             for one in kernel.parameters
             if one.name not in pointers and not one.star
         }
+
+    def of_arguments(self) -> HostNames:
+        """What a launch knows without the names of the kernel's own."""
+        found = copy.copy(self)
+        found.meanings = {}
+        return found
 
     def is_atom(self, atom: str) -> bool:
         """Whether an atom of a polynomial is a number that the launch knows."""
@@ -195,13 +202,13 @@ class KernelNames:
                 continue
             for factor in (dims.ONE, *self.constexprs):
                 left = plus(dim, times(number, factor), -1)
-                if len(left.terms) < len(dim.terms):
+                if len(left.terms) < len(dim.terms) and (not left.terms or any(value > 0 for _, value in left.terms)):
                     part = name if factor == dims.ONE else f"{name} * {show(factor)}"
                     return f"{part} + {self._spelled(left)}" if left.terms else part
         less = [self._term(key, -value) for key, value in dim.terms if value < 0]
         more = [self._term(key, value) for key, value in dim.terms if value > 0]
         if not more:
-            raise Spelled("it goes down")
+            raise Spelled(f"its coordinate {show(dim)} goes down")
         return " - ".join([" + ".join(more), *less])
 
     def _named(self, dim: Dim) -> str | None:
