@@ -11,8 +11,8 @@ import torch
 
 from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
-from tritonport.upgrade.tma import switches
-from tritonport.upgrade.tma.switches import on_every_way
+from tritonport.upgrade.facts import Path as Way
+from tritonport.upgrade.facts import on_every_way
 
 KERNEL = """
 import torch
@@ -244,5 +244,5 @@ def test_a_loop_whose_iterations_all_take_one_branch_has_its_copies(tmp_path: Pa
         ([], False),
     ],
 )
-def test_a_pointer_that_every_branch_needs_is_never_none(paths: list[switches.Path], needed: bool) -> None:
+def test_a_pointer_that_every_branch_needs_is_never_none(paths: list[Way], needed: bool) -> None:
     assert on_every_way(paths) is needed

@@ -42,9 +42,9 @@ def sums_kernel(a_ptr, b_ptr, c_ptr, K: tl.constexpr, SCALED: tl.constexpr, BY_C
     tl.store(c_ptr + rows[:, None] * 32 + rows[None, :], acc)
 
 
-def launch(a, b):
+def launch(a, b, scaled=False, by_columns=False):
     c = torch.empty((32, 32), dtype=torch.float32)
-    sums_kernel[(1,)](a, b, c, a.shape[1], SCALED=False, BY_COLUMNS=False)
+    sums_kernel[(1,)](a, b, c, a.shape[1], SCALED=scaled, BY_COLUMNS=by_columns)
     return c
 """
 PLAIN = TWO_LOOPS.replace(
@@ -57,11 +57,14 @@ def tiles_of(text: str) -> str:
     return text[text.index("def sums_kernel_tiles(") : text.rindex("def sums_kernel(")]
 
 
-def check(text: str, folder: Path) -> None:
+def check(text: str, folder: Path, scaled: bool = False, by_columns: bool = False) -> None:
     torch.manual_seed(0)
     a, b = (torch.randint(-3, 4, size).to(torch.float16) for size in ((32, 64), (64, 32)))
-    got, made = run(text, folder, a=a, b=b)
-    expected = a[:, :32].float() @ b[:32].float() + 2 * a[:, 32:].float() @ b[32:].float()
+    got, made = run(text, folder, a=a, b=b, scaled=scaled, by_columns=by_columns)
+    one, other = a[:, :32].float(), b.view(32, 64)[:, :32].T if by_columns else b[:32]
+    if scaled:
+        one = one * b[:32].float()
+    expected = one @ other.float() + 2 * a[:, 32:].float() @ b[32:].float()
     torch.testing.assert_close(got, expected, rtol=0, atol=0)
     assert made and all(made)
 
@@ -74,14 +77,16 @@ def test_two_loops_with_the_same_names_read_their_tiles_in_place(tmp_path: Path)
     check(text, tmp_path)
 
 
-def test_a_tile_of_which_branches_load_two_forms_is_copied_for_one_of_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_each_branch_copies_the_tile_that_it_loads(scaled: bool, by_columns: bool, tmp_path: Path) -> None:
     text = upgraded(TWO_LOOPS.replace("(c_ptr + rows[:, None] * 32 + offs", "(b_ptr + rows[:, None] * 32 + offs")).text
     tiles = tiles_of(text)
-    assert "if BY_COLUMNS" not in tiles
-    assert "if SCALED" not in tiles, "a load that only some launches have is left to them"
+    assert "        else:\n            mbarrier.expect(b_ready_2," in tiles
+    assert "    else:\n        b_tile_2 =" in tiles and "    else:\n        mbarrier.invalidate(b_ready_2)" in tiles
     assert tiles.count("b = landed(") == 2
-    assert "s_desc" not in text
-    check(text, tmp_path)
+    assert 'if args["SCALED"] else None' in text
+    check(text, tmp_path, scaled, by_columns)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ def parsed(text: str, module: cst.Module) -> cst.SimpleStatementLine | cst.BaseC
 
 
 def spliced(node: Node, swaps: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]]) -> Node:
-    """The node with several statements, or none, in the place of each that `swaps` holds."""
+    """The node with several statements, or none, in the place of each that `swaps` holds; an `if` of which nothing is
+    left goes with them."""
     found = node.visit(_Splice(swaps))
     assert isinstance(found, type(node))
     return found
@@ -49,6 +50,16 @@ class _Splice(cst.CSTTransformer):
         """The statements of a node that is swapped, else the node."""
         lines = self.swaps.get(original_node)
         return super().on_leave(original_node, updated_node) if lines is None else cst.FlattenSentinel(lines)
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
+        node = updated_node
+        if isinstance(node.orelse, cst.Else) and not node.orelse.body.body:
+            node = node.with_changes(orelse=None)
+        if node.body.body:
+            return node
+        if node.orelse is None:
+            return cst.RemoveFromParent()
+        return node.with_changes(body=cst.IndentedBlock([cst.parse_statement("pass\n")]))
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:

@@ -7,28 +7,35 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.decided import asked_of
+from tritonport.upgrade.facts import Facts
 from tritonport.upgrade.slices import names_of, read_names
 
 
-def live_at_end(function: cst.FunctionDef, loop: cst.For | cst.While) -> set[str]:
-    """The names that are read, before they are assigned, behind an iteration of a loop: in the next one or later."""
-    return _of(function, loop).at_end
+def live_at_end(function: cst.FunctionDef, loop: cst.For | cst.While, facts: Facts = frozenset()) -> set[str]:
+    """The names that are read, before they are assigned, behind an iteration of a loop: in the next one or later.
+
+    Args:
+        facts: what is known of tests: the other branch of an `if` on one of them does not count.
+    """
+    return _of(function, loop, facts).at_end
 
 
-def live_behind(function: cst.FunctionDef, loop: cst.For | cst.While) -> set[str]:
-    """The names that are read, before they are assigned, when a loop has ended."""
-    return _of(function, loop).behind
+def live_behind(function: cst.FunctionDef, statement: cst.BaseStatement) -> set[str]:
+    """The names that are read, before they are assigned, behind a statement: of a loop, when it has ended."""
+    return _of(function, statement).behind
 
 
-def _of(function: cst.FunctionDef, loop: cst.For | cst.While) -> _Liveness:
-    liveness = _Liveness(loop)
+def _of(function: cst.FunctionDef, statement: cst.BaseStatement, facts: Facts = frozenset()) -> _Liveness:
+    liveness = _Liveness(statement, facts)
     liveness.before(_statements(function.body), set())
     return liveness
 
 
 class _Liveness:
-    def __init__(self, loop: cst.For | cst.While) -> None:
-        self.loop = loop
+    def __init__(self, statement: cst.BaseStatement, facts: Facts) -> None:
+        self.statement = statement
+        self.known = dict(facts)
         self.at_end: set[str] = set()
         self.behind: set[str] = set()
         self.jumps: list[set[str]] = []
@@ -41,23 +48,33 @@ class _Liveness:
         return live
 
     def _before_one(self, statement: cst.CSTNode, after: set[str]) -> set[str]:
+        if statement is self.statement:
+            self.behind |= after
         if isinstance(statement, cst.SimpleStatementLine):
             for small in reversed(statement.body):
                 after = self._before_small(small, after)
             return after
         if isinstance(statement, cst.If):
-            arms = self.before(_statements(statement.body), after)
+            return self._before_if(statement, after)
+        if isinstance(statement, (cst.For, cst.While)):
+            return self._before_loop(statement, after)
+        # Anything else (with, try, a function inside) reads what it names and assigns nothing for sure.
+        return after | {node.value for node in walk(statement) if isinstance(node, cst.Name)}
+
+    def _before_if(self, statement: cst.If, after: set[str]) -> set[str]:
+        test, plain = asked_of(statement.test)
+        holds = None if test not in self.known else self.known[test] == plain
+        arms: set[str] = set()
+        if holds is not False:
+            arms |= self.before(_statements(statement.body), after)
+        if holds is not True:
             if isinstance(statement.orelse, cst.If):
                 arms |= self._before_one(statement.orelse, after)
             elif statement.orelse is not None:
                 arms |= self.before(_statements(statement.orelse.body), after)
             else:
                 arms |= after
-            return arms | names_of(statement.test)
-        if isinstance(statement, (cst.For, cst.While)):
-            return self._before_loop(statement, after)
-        # Anything else (with, try, a function inside) reads what it names and assigns nothing for sure.
-        return after | {node.value for node in walk(statement) if isinstance(node, cst.Name)}
+        return arms | names_of(statement.test)
 
     def _before_loop(self, loop: cst.For | cst.While, after: set[str]) -> set[str]:
         head = names_of(loop.test) if isinstance(loop, cst.While) else set()
@@ -70,9 +87,8 @@ class _Liveness:
             if inside <= live:
                 break
             live = live | inside
-        if loop is self.loop:
+        if loop is self.statement:
             self.at_end |= live
-            self.behind |= after
         return live | (names_of(loop.iter) if isinstance(loop, cst.For) else set())
 
     def _before_small(self, small: cst.BaseSmallStatement, after: set[str]) -> set[str]:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, is_dot
+from tritonport.upgrade.facts import Facts, covered, may_meet
 
 _EFFECTS = ("load", "store", "atomic_", "wait", "arrive", "commit", "copy", "device_print", "device_assert")
 
@@ -41,6 +42,7 @@ def split(
     live_after: set[str],
     index: str,
     may_load: Callable[[cst.CSTNode], bool] = lambda node: False,
+    facts: Sequence[Facts] = (),
 ) -> Split:
     """Split a body around its copied loads.
 
@@ -50,6 +52,7 @@ def split(
         live_after: names that are read when the loop has ended.
         index: the loop variable.
         may_load: whether a call is a load that may run ahead, since it will be masked off beyond the last iteration.
+        facts: under which `if`s that are decided when the kernel is compiled each statement stands; under none without.
 
     Raises:
         NotSplit: a statement that would have to run ahead does more than compute a number.
@@ -67,19 +70,22 @@ def split(
     back = _closure(needed, defined, read, loads, within=[place for place in ahead if place not in loads])
     made = set().union(*(defined[place] for place in ahead if place not in loads))
     shared = made & set().union(*(defined[place] for place in back))
-    carried = [name for name in sorted(shared) if _reads_before_write(name, ahead, defined, read)]
+    carried = [name for name in sorted(shared) if _reads_before_write(name, ahead, defined, read, facts)]
     return Split(tuple(ahead), tuple(sorted({*rest, *back})), tuple(sorted(shared)), tuple(carried))
 
 
-def made_anew(body: Sequence[cst.BaseStatement], ahead: Iterable[int], loads: Collection[int]) -> list[str]:
+def made_anew(
+    body: Sequence[cst.BaseStatement], ahead: Iterable[int], loads: Collection[int], facts: Sequence[Facts] = ()
+) -> list[str]:
     """The names that each iteration that runs ahead assigns before it reads them; not what its `loads` bring."""
-    known: set[str] = set()
+    known: dict[str, list[Facts]] = {}
     carried: set[str] = set()
     for place in ahead:
-        carried |= read_names(body[place]) - known
-        if place not in loads:
-            known |= set(assigned_names(_wrapped(body[place])))
-    return sorted(known - carried)
+        own = _facts_at(facts, place)
+        carried |= {name for name in read_names(body[place]) if not covered(own, known.get(name, ()))}
+        for name in assigned_names(_wrapped(body[place])) if place not in loads else ():
+            known.setdefault(name, []).append(own)
+    return sorted(known.keys() - carried)
 
 
 def asks_for_more(body: Sequence[cst.BaseStatement], ahead: Iterable[int], index: str) -> bool:
@@ -153,13 +159,24 @@ def is_pure(node: cst.CSTNode, may_load: Callable[[cst.CSTNode], bool] = lambda 
     return not effects and not any(is_dot(one) for one in calls)
 
 
-def _reads_before_write(name: str, places: Sequence[int], defined: list[set[str]], read: list[set[str]]) -> bool:
+def _reads_before_write(
+    name: str, places: Sequence[int], defined: list[set[str]], read: list[set[str]], facts: Sequence[Facts]
+) -> bool:
+    made: list[Facts] = []
     for place in places:
-        if name in read[place]:
+        own = _facts_at(facts, place)
+        if name in read[place] and not covered(own, made):
+            # Before the loop it may have no value where a branch leaves it out.
+            if own or any(may_meet(own, one) for one in made):
+                raise NotSplit(f"where it is copied from depends on `{name}`, which a branch changes")
             return True
         if name in defined[place]:
-            return False
+            made.append(own)
     return False
+
+
+def _facts_at(facts: Sequence[Facts], place: int) -> Facts:
+    return facts[place] if facts else frozenset()
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -13,6 +13,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, children, walk
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.facts import Facts, may_meet
 from tritonport.upgrade.multibuffer.commits import awaited_calls, awaited_products
 from tritonport.upgrade.multibuffer.operations import bound, gluon_name
 
@@ -38,36 +39,80 @@ class Uses:
 
     Attributes:
         first, last: per tile the index of the first and the last statement that reads it.
-        at_end: names that still stand for tiles when an iteration ends, and which.
+        at_end: names that still stand for tiles when an iteration ends, which, and what holds of the launches then.
     """
 
     first: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    at_end: dict[str, set[str]] = field(default_factory=dict)
+    at_end: list[tuple[str, set[str], Facts]] = field(default_factory=list)
 
 
 def uses_of(
-    module: SourceModule, body: Sequence[cst.BaseStatement], tiles: Iterable[str], skipped: Iterable[int]
+    module: SourceModule,
+    body: Sequence[cst.BaseStatement],
+    tiles: Iterable[str],
+    skipped: Iterable[int],
+    facts: Sequence[Facts],
 ) -> Uses:
     """The reads of tiles in a loop's body, but for the statements at `skipped`, which fill them or wait for them.
+
+    Args:
+        facts: under which `if`s that are decided when the kernel is compiled each statement stands.
 
     Raises:
         Unknown: a tile is written, or read by something that may go on behind its statement.
     """
-    reader = _Reader(module, {name: {name} for name in tiles})
+    known = _Known({name: {name} for name in tiles})
+    reader = _Reader(module, {})
     reader.awaited = awaited_calls(module, cst.IndentedBlock(list(body)))
     ends = awaited_products(module, body)
     found, left_out = Uses(), set(skipped)
-    own = dict(reader.names)
     for place, statement in enumerate(body):
         if place in left_out:
             continue
+        reader.names = known.under(facts[place])
         for tile in reader.read_by(statement):
             found.first.setdefault(tile, place)
             found.last[tile] = ends.get(place, place)
         reader.run(statement)
-    found.at_end = {name: tiles for name, tiles in reader.names.items() if name not in own and tiles}
+        known.run(statement, reader.names, facts[place])
+    found.at_end = list(known.at_end())
     return found
+
+
+class _Known:
+    """What names stand for which tiles, by the `if`s under which they were assigned."""
+
+    def __init__(self, tiles: Mapping[str, set[str]]) -> None:
+        self.tiles = tiles
+        self.values: dict[str, list[tuple[Facts, set[str]]]] = {
+            name: [(frozenset(), found)] for name, found in tiles.items()
+        }
+
+    def under(self, facts: Facts) -> dict[str, set[str]]:
+        """What each name may stand for at a place."""
+        found: dict[str, set[str]] = {}
+        for name, values in self.values.items():
+            found[name] = set()
+            for when, tiles in reversed(values):
+                if may_meet(when, facts):
+                    found[name] |= tiles
+                if when <= facts:
+                    break
+        return found
+
+    def run(self, statement: cst.BaseStatement, names: Mapping[str, set[str]], facts: Facts) -> None:
+        """Go on behind a statement, which has given its names other values."""
+        for name in assigned_names(cst.IndentedBlock([statement])):
+            if name in names:
+                self.values.setdefault(name, []).append((facts, set(names[name])))
+
+    def at_end(self) -> Iterator[tuple[str, set[str], Facts]]:
+        """The values that names other than the tiles' own have behind all statements."""
+        for name, values in self.values.items():
+            for place, (when, tiles) in enumerate(values):
+                if tiles and name not in self.tiles and not any(later <= when for later, _ in values[place + 1 :]):
+                    yield name, tiles, when
 
 
 class _Reader:
@@ -97,10 +142,12 @@ class _Reader:
         self.functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
 
     def read_by(self, statement: cst.CSTNode) -> set[str]:
-        """The tiles that a statement names."""
+        """The tiles that a statement names, but where it only gives a name another value."""
+        nodes = list(walk(statement))
+        targets = {id(node.target) for node in nodes if isinstance(node, cst.AssignTarget)}
         found: set[str] = set()
-        for node in walk(statement):
-            if isinstance(node, cst.Name):
+        for node in nodes:
+            if isinstance(node, cst.Name) and id(node) not in targets:
                 found |= self.names.get(node.value, set())
         return found
 

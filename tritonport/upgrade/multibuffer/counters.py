@@ -92,7 +92,7 @@ class _Reader:
         for loop in self.loops:
             own = [(place, line) for place, line in enumerate(loop.body) if _toggled(line) == name]
             waits = [one.wait.place for one in loop.barriers if code(one.wait.given["phase"].value) == name]
-            if len(own) != 1 or any(own[0][0] < place for place in waits):
+            if len(own) != 1 or loop.guards[own[0][0]] or any(own[0][0] < place for place in waits):
                 return f"the phase {name} is not toggled once in an iteration, behind the waits"
             toggles.append(own[0][1])
         known = {*toggles, zeros[-1].statement}

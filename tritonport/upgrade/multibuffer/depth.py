@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,9 +17,13 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.edit import code
-from tritonport.upgrade.multibuffer.callers import argument_names, call_sites
+from tritonport.upgrade.decided import denied
+from tritonport.upgrade.edit import code, renamed
+from tritonport.upgrade.facts import Facts
+from tritonport.upgrade.multibuffer.callers import argument_names, call_sites, heuristic_of
 from tritonport.upgrade.multibuffer.plan import Ring
+from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.terms import HostNames, Spelled, as_operand
 
 HELPER = "ring_depth_for"
 BESIDE = {"sm_100": 8192}
@@ -78,20 +83,64 @@ def _entry(module: SourceModule, launched: Kernel, depths: Sequence[Depth], name
     """What a launch fills in: the depth for all rings that it reaches."""
     reached = [depth for depth in depths if launched in depth.way]
     rings = [ring for depth in reached for ring in depth.rings]
-    descriptors = {
-        code(step.given["tensor_desc"].value): ring.kernel
-        for ring in rings
-        for barrier in ring.loops[0].barriers
-        for step in barrier.loads
-    }
+    descriptors = {descriptor: ring.kernel for ring in rings for descriptor, _ in _copied(ring)}
     once = {one: depth.kernel for depth in reached for one in depth.once if one not in descriptors}
-    parts = ["args", f'"{name}"', _listed(_launched_names(module, launched, descriptors))]
+    parts = ["args", f'"{name}"', _in_rings(module, launched, rings, spelling.triton)]
     if names := _launched_names(module, launched, once):
         parts.append(f"once={_listed(names)}")
     if stages := _stages(module, launched, rings):
         parts.append(f"num_stages={stages}")
     shared_memory = load_targets()[spelling.target].shared_memory - BESIDE.get(family(spelling.target), 0)
     return f"{spelling.helper}({', '.join([*parts, f'shared_memory={shared_memory}'])})"
+
+
+def _copied(ring: Ring) -> list[tuple[str, Facts]]:
+    """The descriptors of the tiles in a ring, one for each tile, and under which `if`s their launches have them."""
+    barriers = ring.loops[0].barriers
+    return [(code(step.given["tensor_desc"].value), one.facts) for one in barriers for step in one.loads]
+
+
+def _in_rings(module: SourceModule, launched: Kernel, rings: Sequence[Ring], triton: str) -> str:
+    """The descriptors of the tiles in each place of the rings, as the launch lists them.
+
+    Where a test decides whether a tile is copied, and its descriptor is there anyway, the list asks it: `["a_desc"] +
+    (["a_desc"] if args["K"] > 64 else [])`. Loops that follow each other read tiles of one descriptor: those of the
+    loop with most count.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for ring in rings:
+        found: Counter[tuple[str, str]] = Counter()
+        for descriptor, facts in _copied(ring):
+            for given in _launched_names(module, launched, {descriptor: ring.kernel}):
+                made = heuristic_of(launched, given)
+                asked = not (isinstance(made, cst.IfExp) and code(made.orelse) == "None")
+                found[given, _condition(module, launched, ring.kernel, facts, triton) if asked else ""] += 1
+        counts |= found
+    listed: dict[str, list[str]] = {"": []}
+    for (given, condition), count in counts.items():
+        listed.setdefault(condition, []).extend([given] * count)
+    some = [f"({_listed(names)} if {condition} else [])" for condition, names in listed.items() if condition]
+    return " + ".join([_listed(listed[""]), *some])
+
+
+def _condition(module: SourceModule, launched: Kernel, kernel: Kernel, facts: Facts, triton: str) -> str:
+    """When a launch has the code under some `if`s of a function; empty for always, and where it cannot tell."""
+    host = HostNames(launched, triton, set())
+    found: list[str] = []
+    for test, holds in sorted(facts):
+        node = cst.parse_expression(test)
+        above = {
+            name: [given for one, given in argument_names(module, kernel, name) if one is launched]
+            for name in names_of(node) - {"None"}
+        }
+        if not all(len(set(names)) == 1 for names in above.values()):
+            continue
+        try:
+            text = host.source(code(renamed(node, {name: names[0] for name, names in above.items()})))
+        except Spelled:
+            continue
+        found.append(as_operand(text) if holds else denied(text))
+    return " and ".join(found)
 
 
 def _launched_names(module: SourceModule, launched: Kernel, names: Mapping[str, Kernel]) -> list[str]:

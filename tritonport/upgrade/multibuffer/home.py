@@ -10,6 +10,8 @@ import libcst as cst
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.facts import Facts
+from tritonport.upgrade.guards import Guard, arms_to, facts_of
 from tritonport.upgrade.multibuffer.copies import Step
 from tritonport.upgrade.multibuffer.operations import arguments, operation
 from tritonport.upgrade.multibuffer.places import Place, statement_of
@@ -22,6 +24,27 @@ class Allocation:
     place: Place
     call: cst.Call
     shape: cst.BaseExpression | None
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A statement that initialises a barrier or invalidates it.
+
+    Attributes:
+        own: where it stands.
+        guard: the branches around it of `if`s in which alone the barrier is used.
+        place: where the outermost of these `if`s stands; its own without one.
+    """
+
+    own: Place
+    guard: Guard
+    place: Place
+
+    @property
+    def line(self) -> cst.SimpleStatementLine:
+        """The statement."""
+        assert isinstance(self.own.statement, cst.SimpleStatementLine)
+        return self.own.statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +62,8 @@ class Home:
     last: int
     tiles: Mapping[str, Allocation]
     barriers: Mapping[str, Allocation]
-    inits: Mapping[str, Place]
-    invalidates: Mapping[str, Place]
+    inits: Mapping[str, Signal]
+    invalidates: Mapping[str, Signal]
 
 
 def home_of(
@@ -50,8 +73,13 @@ def home_of(
     loops: Sequence[cst.CSTNode],
     barriers: Sequence[str],
     tiles: Mapping[str, Step],
+    facts: Mapping[str, Facts],
 ) -> Home | str:
-    """Where the tiles and barriers of some loops begin, or why they cannot become rings."""
+    """Where the tiles and barriers of some loops begin, or why they cannot become rings.
+
+    Args:
+        facts: per tile and barrier, under which `if`s that are decided when the kernel is compiled the loops use it.
+    """
     finder = _Finder(module, kernel, places, loops)
     allocations: dict[str, Allocation] = {}
     for name in [*tiles, *barriers]:
@@ -63,26 +91,35 @@ def home_of(
     for name in tiles:
         if not isinstance(allocations[name].shape, (cst.List, cst.Tuple, cst.Name, cst.Attribute)):
             return f"the shape of {name} is not spelled"
-    inits: dict[str, Place] = {}
-    invalidates: dict[str, Place] = {}
+    inits: dict[str, Signal] = {}
+    invalidates: dict[str, Signal] = {}
     for name in barriers:
-        found = finder.signals(name, "init")
+        found = [_signal(place, places[loops[0]], facts[name]) for place in finder.signals(name, "init")]
         if len(found) != 1:
             return f"{name} is not initialised once"
         inits[name] = found[0]
-        ended = finder.signals(name, "invalidate")
+        ended = [_signal(place, places[loops[0]], facts[name]) for place in finder.signals(name, "invalidate")]
         if len(ended) > 1:
             return f"{name} is invalidated in several places"
         if ended:
             invalidates[name] = ended[0]
-    block = inits[barriers[0]].block
+    block = inits[barriers[0]].place.block
     holders = [places[loop].within(block) for loop in loops]
     if any(holder is None for holder in holders):
         return f"{barriers[0]} is initialised in another block than the loop stands in"
     first, last = (pick(holder.index for holder in holders if holder is not None) for pick in (min, max))
-    problem = _order_problem(block, first, last, places[loops[0]], allocations, inits, invalidates)
+    made = {name: _outside(one.place, places[loops[0]], facts[name])[0] for name, one in allocations.items()}
+    problem = _order_problem(
+        block,
+        first,
+        last,
+        places[loops[0]],
+        made,
+        {name: one.place for name, one in inits.items()},
+        {name: one.place for name, one in invalidates.items()},
+    )
     problem = problem or finder.other_use(
-        tiles, barriers, {place.statement for place in (*inits.values(), *invalidates.values())}
+        tiles, barriers, {one.line for one in (*inits.values(), *invalidates.values())}
     )
     if problem is not None:
         return problem
@@ -102,7 +139,7 @@ def _order_problem(
     first: int,
     last: int,
     loop: Place,
-    allocations: Mapping[str, Allocation],
+    allocations: Mapping[str, Place],
     inits: Mapping[str, Place],
     invalidates: Mapping[str, Place],
 ) -> str | None:
@@ -112,11 +149,29 @@ def _order_problem(
     for name, place in invalidates.items():
         if place.block is not block or place.index <= last:
             return f"{name} is not invalidated behind the loop, in the block in which it is initialised"
-    for name, allocation in allocations.items():
-        holder = loop.within(allocation.place.block)
-        if holder is None or allocation.place.index >= holder.index:
+    for name, place in allocations.items():
+        holder = loop.within(place.block)
+        if holder is None or place.index >= holder.index:
             return f"{name} is not allocated before the loop, in a block around it"
     return None
+
+
+def _signal(place: Place, loop: Place, facts: Facts) -> Signal:
+    outside, guard = _outside(place, loop, facts)
+    return Signal(place, guard, outside)
+
+
+def _outside(place: Place, loop: Place, facts: Facts) -> tuple[Place, Guard]:
+    """The statement that a place is in, beside a loop: itself, or an `if` on what holds where the loop uses what it
+    makes; with the branches from there to the place."""
+    guard: Guard = ()
+    while loop.within(place.block) is None and place.around:
+        around = place.around[-1]
+        arms = arms_to(around.statement, place.block) if isinstance(around.statement, cst.If) else ()
+        if not arms or not facts_of(arms) <= facts:
+            break
+        place, guard = around, (*arms, *guard)
+    return place, guard
 
 
 class _Finder:

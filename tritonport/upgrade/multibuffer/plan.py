@@ -12,7 +12,10 @@ from tritonport.analysis.access.loops import read_loop
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.decided import decides
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.facts import Facts
+from tritonport.upgrade.guards import Guard, facts_of, put_apart
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.multibuffer.aliases import Unknown, Uses, uses_of
 from tritonport.upgrade.multibuffer.copies import Copies, Step
@@ -86,6 +89,7 @@ class _Planner:
         self.kernel = kernel
         self.copies = copies
         self.places = places_of(kernel.node)
+        self.decided = decides(kernel)
         self.refused: list[Refused] = []
 
     def plan(self) -> Plan:
@@ -101,7 +105,8 @@ class _Planner:
     # -- one loop
 
     def _loop(self, node: cst.For | cst.While) -> RingLoop | None:
-        body = tuple(node.body.body) if isinstance(node.body, cst.IndentedBlock) else ()
+        lines = put_apart(node.body.body if isinstance(node.body, cst.IndentedBlock) else (), self._is_put_apart)
+        body, guards = tuple(line for line, _ in lines), tuple(guard for _, guard in lines)
         steps = [step for place, line in enumerate(body) if (step := self.copies.step(place, line)) is not None]
         loads = [step for step in steps if step.tile and step.kind in ("load", "both")]
         self._refuse_hidden(node, steps)
@@ -111,12 +116,16 @@ class _Planner:
             if not used:
                 return None
             try:
-                return self._read_loop(node, body, steps, used)
+                return self._read_loop(node, body, guards, steps, used)
             except _Refusal as refusal:
                 out = [step for step in used if refusal.barriers is None or step.barrier in refusal.barriers]
                 self._refuse(out, refusal.text)
                 left += [step.barrier or "" for step in out]
                 loads = [step for step in used if step not in out]
+
+    def _is_put_apart(self, node: cst.If) -> bool:
+        """Whether an `if` is decided when the kernel is compiled, and tiles are copied in it."""
+        return self.decided(node.test) and any(self.copies.kind(call) for call in _outside_of_loops(node))
 
     def _refuse_hidden(self, node: cst.For | cst.While, steps: Sequence[Step]) -> None:
         """Copies of the loop that are no statement of its own."""
@@ -135,6 +144,7 @@ class _Planner:
         self,
         node: cst.For | cst.While,
         body: tuple[cst.BaseStatement, ...],
+        guards: tuple[Guard, ...],
         steps: Sequence[Step],
         loads: Sequence[Step],
     ) -> RingLoop:
@@ -144,8 +154,11 @@ class _Planner:
         if None in names:
             raise _Refusal("its barrier is not a variable of its own", [None])  # type: ignore[list-item]
         groups = {name: [step for step in steps if step.barrier == name] for name in names if name is not None}
+        facts = [facts_of(guard) for guard in guards]
         for name, group in groups.items():
             self._check_group(name, group)
+            if len({facts[step.place] for step in group}) > 1:
+                raise _Refusal(f"only some of the statements about {name} stand under an if", [name])
             if sum(isinstance(one, cst.Name) and one.value == name for one in walk(node)) != len(group):
                 raise _Refusal(f"{name} is used in other ways in the loop", [name])
         tiles = {step.tile: step.barrier for step in loads if step.tile}
@@ -153,7 +166,7 @@ class _Planner:
             raise _Refusal("its tile is filled twice in an iteration")
         skipped = [step.place for group in groups.values() for step in group]
         try:
-            uses = uses_of(self.module, body, tiles, skipped)
+            uses = uses_of(self.module, body, tiles, skipped, facts)
         except Unknown as error:
             raise _Refusal(
                 f"its tile is read in a way that may outlast the statement: {error.text}", [tiles[error.tile] or ""]
@@ -162,8 +175,8 @@ class _Planner:
         problem = conflict(self.module, self.kernel, node, [_code(step.given["tensor_desc"]) for step in loads])
         if problem is not None:
             raise _Refusal(problem)
-        found = [self._barrier(name, group, uses) for name, group in groups.items()]
-        return RingLoop(loop, body, tuple(found), self._split(loop, body, found), upward)
+        found = [self._barrier(name, group, uses, facts) for name, group in groups.items()]
+        return RingLoop(loop, body, guards, tuple(found), self._split(loop, body, facts, found), upward)
 
     def _check_loop(self, loop: Loop) -> bool:
         """Whether the loop counts upward."""
@@ -214,34 +227,42 @@ class _Planner:
             wait = next(step for step in groups[barrier or ""] if step.kind == "wait")
             if tile in uses.first and uses.first[tile] < wait.place:
                 raise _Refusal(f"{tile} is read before the wait", [barrier or ""])
-        live = live_at_end(self.kernel.node, node)
-        for name, found in uses.at_end.items():
-            if name in live:
+        live: dict[Facts, set[str]] = {}
+        for name, found, facts in uses.at_end:
+            if facts not in live:
+                live[facts] = live_at_end(self.kernel.node, node, facts)
+            if name in live[facts]:
                 out = sorted({tiles[tile] or "" for tile in found})
                 raise _Refusal(f"{name} may stand for its tile in the next iteration or behind the loop", out)
 
     @staticmethod
-    def _barrier(name: str, group: Sequence[Step], uses: Uses) -> Barrier:
+    def _barrier(name: str, group: Sequence[Step], uses: Uses, facts: Sequence[Facts]) -> Barrier:
         wait = next(step for step in group if step.kind == "wait")
         copies = tuple(step for step in group if step.kind != "wait")
         last = max([wait.place, *(uses.last.get(step.tile or "", 0) for step in copies)])
-        return Barrier(name, copies, wait, last)
+        return Barrier(name, copies, wait, last, facts[wait.place])
 
-    def _split(self, loop: Loop, body: Sequence[cst.BaseStatement], barriers: Sequence[Barrier]) -> Split:
+    def _split(
+        self, loop: Loop, body: Sequence[cst.BaseStatement], facts: Sequence[Facts], barriers: Sequence[Barrier]
+    ) -> Split:
         try:
-            return self._split_around(loop, body, barriers)
+            return self._split_around(loop, body, facts, barriers)
         except NotSplit as error:
-            alone = [one.name for one in barriers if not self._can_split(loop, body, one)]
+            alone = [one.name for one in barriers if not self._can_split(loop, body, facts, one)]
             raise _Refusal(str(error), alone or None) from error
 
-    def _can_split(self, loop: Loop, body: Sequence[cst.BaseStatement], barrier: Barrier) -> bool:
+    def _can_split(
+        self, loop: Loop, body: Sequence[cst.BaseStatement], facts: Sequence[Facts], barrier: Barrier
+    ) -> bool:
         try:
-            self._split_around(loop, body, [barrier])
+            self._split_around(loop, body, facts, [barrier])
         except NotSplit:
             return False
         return True
 
-    def _split_around(self, loop: Loop, body: Sequence[cst.BaseStatement], barriers: Sequence[Barrier]) -> Split:
+    def _split_around(
+        self, loop: Loop, body: Sequence[cst.BaseStatement], facts: Sequence[Facts], barriers: Sequence[Barrier]
+    ) -> Split:
         needed: dict[int, list[cst.CSTNode]] = {}
         for step in (step for barrier in barriers for step in barrier.copies):
             own = {"barrier", "mbarrier", "result", "pred"}
@@ -251,7 +272,7 @@ class _Planner:
         def may_load(node: cst.CSTNode) -> bool:
             return not writes and may_run_ahead(self.module, node)
 
-        found = split(body, needed, [], live_behind(self.kernel.node, loop.node), loop.target, may_load)
+        found = split(body, needed, [], live_behind(self.kernel.node, loop.node), loop.target, may_load, facts)
         for place in found.ahead:
             function = function_with_effects(self.module, body[place]) if place not in needed else None
             if function is not None:
@@ -275,7 +296,11 @@ class _Planner:
             if {barrier.name for barrier in loop.barriers} != shared or found != set(tiles):
                 return "another loop uses some of the same tiles and barriers, but not all"
         nodes = [loop.loop.node for loop in loops]
-        home = home_of(self.module, self.kernel, self.places, nodes, sorted(shared), tiles)
+        facts: dict[str, Facts] = {}
+        for barrier in (one for loop in loops for one in loop.barriers):
+            for name in (barrier.name, *(step.tile or "" for step in barrier.loads)):
+                facts[name] = facts.get(name, barrier.facts) & barrier.facts
+        home = home_of(self.module, self.kernel, self.places, nodes, sorted(shared), tiles, facts)
         if isinstance(home, str):
             return home
         carried = tuple(one for number, one in enumerate(loops) if number or self._is_repeated(one, home))

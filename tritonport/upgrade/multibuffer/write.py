@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
@@ -12,8 +13,9 @@ from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed, spliced, with_arguments
+from tritonport.upgrade.guards import Guard, put_together
 from tritonport.upgrade.multibuffer.copies import Step
-from tritonport.upgrade.multibuffer.home import Allocation
+from tritonport.upgrade.multibuffer.home import Allocation, Signal
 from tritonport.upgrade.multibuffer.narrowed import with_narrowed_loads
 from tritonport.upgrade.multibuffer.plan import Ring
 from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
@@ -48,7 +50,7 @@ class _Writer:
         self.slot = self.names.fresh("slot")
         counter = ring.counter
         self.phase = counter.names[0] if counter.names else self.names.fresh("phase")
-        self.rings = {tile: self.names.fresh(f"{_stem(tile)}_ring") for tile in ring.home.tiles}
+        self.rings = {tile: self.names.fresh(_ring_name(tile)) for tile in ring.home.tiles}
 
     def write(self) -> cst.FunctionDef:
         swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]] = {}
@@ -89,26 +91,35 @@ class _Writer:
         return f"[{self.depth}] + {self.code(tile)}"
 
     def _signals(
-        self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]], places: Iterable[object], at_end: bool
+        self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]], signals: Iterable[Signal], at_end: bool
     ) -> None:
         """The statements for one barrier each become one loop over the ring, where the last, or the first, stood."""
-        lines = sorted((place for place in places), key=lambda place: place.index)  # type: ignore[attr-defined]
-        if not lines:
+        found = sorted(signals, key=lambda one: (one.place.index, one.own.index))
+        if not found:
             return
-        body, leading = [], []
-        for place in lines:
-            line = place.statement  # type: ignore[attr-defined]
-            swaps[line] = []
-            leading += line.leading_lines
-            name = next(one for one in self.ring.home.barriers if one in _names(line))
-            body.append(self.indexed(line, {name: f"{name}.index({self.counter})"}).with_changes(leading_lines=[]))
-        chosen = lines[-1 if at_end else 0].statement  # type: ignore[attr-defined]
-        swaps[chosen] = [self.over_ring(body).with_changes(leading_lines=leading)]
+        body: list[tuple[cst.BaseStatement, Guard]] = []
+        leading: list[cst.EmptyLine] = []
+        for one in found:
+            swaps[one.line] = []
+            leading += one.line.leading_lines
+            name = next(barrier for barrier in self.ring.home.barriers if barrier in _names(one.line))
+            line = self.indexed(one.line, {name: f"{name}.index({self.counter})"}).with_changes(leading_lines=[])
+            body.append((line, one.guard))
+        loop = self.over_ring(put_together(body, bare=True)).with_changes(leading_lines=leading)
+        chosen = found[-1 if at_end else 0]
+        swaps[chosen.place.statement] = [*self._left(chosen, swaps), loop]
+
+    @staticmethod
+    def _left(signal: Signal, swaps: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]]) -> Sequence[cst.BaseStatement]:
+        """What is left of the `if` that a statement stands in; nothing without one."""
+        node = signal.place.statement
+        block = cst.IndentedBlock([node]) if isinstance(node, cst.If) else None
+        return [one for one in spliced(block, swaps).body if isinstance(one, cst.BaseStatement)] if block else []
 
     def _counters(self, swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]]) -> None:
         if not self.ring.counter.inits:
             # No variable counts the phases that could become the ring's own.
-            last = max(self.ring.home.inits.values(), key=lambda place: place.index).statement
+            last = max(self.ring.home.inits.values(), key=lambda one: one.place.index).place.statement
             begun = (self.statement(f"{name} = 0") for name in (self.slot, self.phase))
             swaps[last] = [*swaps[last], *begun]
         for number, place in enumerate(self.ring.counter.inits):
@@ -151,7 +162,7 @@ class _LoopWriter:
         self.early = self.names.fresh(f"early_{self.index}")
         self.ahead = {name: self.names.fresh(f"next_{name}") for name in loop.split.renamed}
         self.barriers = {step.place: one for one in loop.barriers for step in one.copies}
-        anew = made_anew(loop.body, loop.split.ahead, self.barriers)
+        anew = made_anew(loop.body, loop.split.ahead, self.barriers, loop.facts)
         # Names of their own in the prologue: what is known before a loop and assigned in it would be carried by it.
         self.first = self.ahead | {name: self.names.fresh(f"early_{name}") for name in anew}
 
@@ -182,9 +193,11 @@ class _LoopWriter:
             made = first if not self._needs_tensor() else f"{self.ring.gl}.to_tensor({first})"
             body.append(self.ring.statement(f"{index} = {made}"))
         more = f"{index} {self._before} {self.bounds.stop}"
-        for place in self.plan.split.ahead:
-            body += self._ahead(place, index, slot, more, bare=True)
-        return self.ring.over_ring(body)
+        lines = [
+            (self._ahead(place, index, slot, more, bare=True), self.plan.guards[place])
+            for place in self.plan.split.ahead
+        ]
+        return self.ring.over_ring([*body, *put_together(lines, bare=True)])
 
     def _needs_tensor(self) -> bool:
         return asks_for_more(self.plan.body, self.plan.split.ahead, self.index)
@@ -195,18 +208,23 @@ class _LoopWriter:
         more = self.names.fresh("more")
         refills = refill_places(self.plan)
         begin = min(refills.values())
-        body: list[cst.BaseStatement] = []
+        lines: list[tuple[cst.BaseStatement, Guard]] = []
+        numbers = [
+            f"{self.next} = {self.bounds.after(self.index, use.depth)}",
+            f"{more} = {self.next} {self._before} {self.bounds.stop}",
+        ]
         for place, line in enumerate(self.plan.body):
+            guard = self.plan.guards[place]
             if place in split.stays and line not in toggles:
-                body.append(self._staying(place, line))
+                lines.append((self._staying(place, line), guard))
             if place == begin:
-                body += [
-                    use.statement(f"{self.next} = {self.bounds.after(self.index, use.depth)}"),
-                    use.statement(f"{more} = {self.next} {self._before} {self.bounds.stop}"),
-                ]
+                # All launches need them: they stand before the `if` of the copy.
+                at = next((at for at, one in enumerate(lines) if guard and one[1][:1] == guard[:1]), len(lines))
+                lines[at:at] = [(use.statement(text), ()) for text in numbers]
             for earlier in (one for one in split.ahead if refills[one] == place):
-                body += self._ahead(earlier, self.next, use.slot, more, bare=False)
-        body += self._advance()
+                copy = self._ahead(earlier, self.next, use.slot, more, bare=False)
+                lines.append((copy, self.plan.guards[earlier]))
+        body = [*put_together(lines), *self._advance()]
         node = self.plan.loop.node
         block = node.body
         assert isinstance(block, cst.IndentedBlock)
@@ -235,7 +253,7 @@ class _LoopWriter:
                 return use.indexed(line, {one.name: f"{one.name}.index({use.slot})"})
         return use.indexed(line, tiles)
 
-    def _ahead(self, place: int, index: str, slot: str, more: str, bare: bool) -> list[cst.BaseStatement]:
+    def _ahead(self, place: int, index: str, slot: str, more: str, bare: bool) -> cst.BaseStatement:
         """A statement that runs ahead, for the iteration `index`; `bare`: in the prologue, without comments."""
         line = self.plan.body[place]
         barrier = self.barriers.get(place)
@@ -243,11 +261,11 @@ class _LoopWriter:
         if bare or place in self.plan.split.stays:
             line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
         if barrier is None:
-            return [renamed(with_narrowed_loads(self.ring.source, line, more), names)]
+            return renamed(with_narrowed_loads(self.ring.source, line, more), names)
         step = next(one for one in barrier.copies if one.place == place)
         assert isinstance(line, cst.SimpleStatementLine)
         call = self._copy(step, barrier, names, slot, more)
-        return [line.with_changes(body=[cst.Expr(call)])]
+        return line.with_changes(body=[cst.Expr(call)])
 
     def _copy(self, step: Step, barrier: Barrier, names: Mapping[str, str], slot: str, more: str) -> cst.Call:
         use = self.ring
@@ -286,11 +304,10 @@ def _counts_places(loop: cst.For, name: str) -> bool:
     return unrolled and isinstance(loop.target, cst.Name) and loop.target.value == name
 
 
-def _stem(tile: str) -> str:
-    for ending in _TILE_ENDINGS:
-        if tile.endswith(ending) and tile != ending:
-            return tile.removesuffix(ending)
-    return tile
+def _ring_name(tile: str) -> str:
+    """`a_ring` for `a_tile`, `a_ring_2` for `a_tile_2`."""
+    found = re.fullmatch(rf"(.+)(?:{'|'.join(_TILE_ENDINGS)})((?:_\d+)?)", tile)
+    return f"{found[1]}_ring{found[2]}" if found is not None else f"{tile}_ring"
 
 
 def _names(node: cst.CSTNode) -> set[str]:

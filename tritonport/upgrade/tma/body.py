@@ -85,7 +85,8 @@ class BodyWriter(CopyingWriter):
         order = self._order(tile) if tile.order is None else None
         smem, ready = self.names.fresh(f"{name}_tile"), self.names.fresh(f"{name}_ready")
         phase = self.names.fresh(f"{name}_phase") if tile.turns else None
-        return _Copied(tile, Room(self.use.descriptors[id(tile.access.node)], smem, ready), order, phase)
+        room = Room(self.use.descriptors[id(tile.access.node)], smem, ready, tile.inside)
+        return _Copied(tile, room, order, phase)
 
     def _order(self, tile: Tile) -> str:
         """The name of the order of a matrix that the strides of a launch decide; the kernel's own, where it has one."""

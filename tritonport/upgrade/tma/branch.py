@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
+
+from tritonport.upgrade.decided import denied
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,4 @@ class Branch:
         return denied(self.on_host) if self.taken else self.on_host
 
 
-def denied(test: str) -> str:
-    """The test that holds where another does not: `x == y` for `x != y`, `not x` for others."""
-    node = ast.parse(test, mode="eval").body
-    if isinstance(node, ast.Compare) and len(node.ops) == test.count(" != ") == 1:
-        return test.replace(" != ", " == ")
-    return f"not {test}" if isinstance(node, (ast.Name, ast.Subscript)) else f"not ({test})"
-
-
-__all__ = ["Branch", "denied"]
+__all__ = ["Branch"]

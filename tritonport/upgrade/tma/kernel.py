@@ -74,19 +74,31 @@ def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> l
 
 
 def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[str, str]]:
-    """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one."""
+    """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one.
+
+    A tile that some launches leave out goes through the descriptor of one that all of them need, where they are alike.
+    """
+    always = [one.condition for one in plan.assumed]
+    tiles = (*plan.loads, *plan.stores)
+    needed = {_made(tile, plan, file, always) for tile in tiles if not tile.switches and not tile.optional}
     found: dict[int, tuple[str, str]] = {}
     known: dict[str, str] = {}
-    for tile in (*plan.loads, *plan.stores):
-        conditions = [*(one.condition for one in plan.assumed), *(one.condition for one in tile.switches)]
+    for tile in tiles:
+        conditions = [*always, *(one.condition for one in tile.switches)]
         if tile.optional and f'args["{tile.box.base}"] is not None' not in conditions:
             conditions.append(f'args["{tile.box.base}"] is not None')
-        text = descriptor_text(tile, plan.kernel, file.triton, file.helpers, conditions)
+        text = _made(tile, plan, file, always)
+        if text not in needed:
+            text = _made(tile, plan, file, conditions)
         if text not in known:
             wanted = tile.access.target or stem(tile.box.base)
             known[text] = names.fresh(f"{wanted}_desc")
         found[id(tile.access.node)] = (known[text], text)
     return found
+
+
+def _made(tile: Tile, plan: KernelPlan, file: FileNames, conditions: Sequence[str]) -> str:
+    return descriptor_text(tile, plan.kernel, file.triton, file.helpers, conditions)
 
 
 def _entry(
@@ -113,12 +125,14 @@ def _entry(
 
 def _missing(plan: KernelPlan, names: Mapping[int, tuple[str, str]]) -> str:
     """When a launch takes the pointers: it has no descriptor where it comes to a copy."""
-    tests: dict[str, None] = {}
+    tests: dict[str, str] = {}
     for tile in (*plan.loads, *plan.stores):
         name = names[id(tile.access.node)][0]
         asked = [one.in_kernel for one in tile.switches]
-        tests[f"({' and '.join([*asked, f'{name} is None'])})" if asked else f"{name} is None"] = None
-    return " or ".join(tests)
+        tests[f"({' and '.join([*asked, f'{name} is None'])})" if asked else f"{name} is None"] = name
+    return " or ".join(
+        test for test, name in tests.items() if test == f"{name} is None" or f"{name} is None" not in tests
+    )
 
 
 def _by_position(node: cst.FunctionDef) -> cst.FunctionDef:

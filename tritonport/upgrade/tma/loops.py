@@ -9,16 +9,23 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tritonport.convert.names import Names
+from tritonport.upgrade.decided import denied
 from tritonport.upgrade.edit import parsed
+from tritonport.upgrade.tma.switches import Switch
 
 
 @dataclass(frozen=True)
 class Room:
-    """Where a tile is copied to: its descriptor, the shared memory, the barrier that says that it is there."""
+    """Where a tile is copied to: its descriptor, the shared memory, the barrier that says that it is there.
+
+    Attributes:
+        switches: the branches of `if`s on compile-time values in which alone loops copy it, the outermost first.
+    """
 
     descriptor: str
     smem: str
     ready: str
+    switches: tuple[Switch, ...] = ()
 
     def made(self, gl: str) -> list[str]:
         """The statements that make it."""
@@ -78,9 +85,9 @@ class CopyingWriter(ABC):
         before: list[str] = []
         after: list[str] = []
         if outermost:
-            for room in rooms:
-                before += room.made(self.gl)
-                after.append(f"mbarrier.invalidate({room.ready})")
+            rooms = list(rooms)
+            before += self._switched([(room.switches, room.made(self.gl)) for room in rooms])
+            after += self._switched([(room.switches, [f"mbarrier.invalidate({room.ready})"]) for room in rooms])
             for loop in dict.fromkeys(loops):
                 self.phases[loop] = self.names.fresh("phase")
                 before.append(f"{self.phases[loop]} = 0")
@@ -97,6 +104,28 @@ class CopyingWriter(ABC):
             leading = leading[blank:]
         loop_node = node.with_changes(body=body.with_changes(body=lines), leading_lines=leading)
         return [*made, loop_node, *(self.statement(line) for line in after)]
+
+    def _switched(self, parts: Sequence[tuple[tuple[Switch, ...], list[str]]]) -> list[str]:
+        """Statements, each under its `if`s: what every launch needs, and behind it one `if` for each test."""
+        made = [line for switches, lines in parts if not switches for line in lines]
+        left = [part for part in parts if part[0]]
+        for test in dict.fromkeys(switches[0].test for switches, _ in left):
+            branches = [
+                self._switched([(switches[1:], lines) for switches, lines in left if switches[0].goes(test, taken)])
+                for taken in (0, 1)
+            ]
+            made.append(self._if(test, *branches))
+        return made
+
+    def _if(self, test: str, lines: Sequence[str], others: Sequence[str]) -> str:
+        """One `if`, with or without an `else`, as source text."""
+        if not lines:
+            return self._if(denied(test), others, ())
+        body, orelse = (
+            [f"{self.module.default_indent}{part}" for line in branch for part in line.split("\n")]
+            for branch in (lines, others)
+        )
+        return "\n".join([f"if {test}:", *body, *(["else:", *orelse] if orelse else [])])
 
     def code(self, node: cst.CSTNode) -> str:
         """The source text of a node."""

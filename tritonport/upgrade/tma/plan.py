@@ -16,6 +16,7 @@ from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, operand_of
+from tritonport.upgrade.facts import on_every_way
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
 from tritonport.upgrade.tma.assume import (
     WRITES,
@@ -32,7 +33,7 @@ from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.returns import Way
-from tritonport.upgrade.tma.switches import Switch, on_every_way, switches_of
+from tritonport.upgrade.tma.switches import Switch, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
 from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
 from tritonport.upgrade.tma.updates import apart, is_read_first
@@ -89,7 +90,7 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Ass
     base = (*known, *of_one_type(kernel, _operands(module, kernel)))
     two_forms = False
     plan = _planned(module, kernel, triton, base)
-    if _says(plan, READ, NO_BOUND, UNKNOWN_BOUND, NEGATIVE):
+    if _says(plan.refused, READ, NO_BOUND, UNKNOWN_BOUND, NEGATIVE):
         decided = {one.test for one in base}
         found = without_loads(kernel, _operands(module, kernel), triton)
         more = tuple(one for one in found if one.test not in decided)
@@ -97,9 +98,9 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Ass
         without = _planned(module, kernel, triton, base) if more else plan
         plan = _better(plan, without)
         # What reads nothing from memory may have two forms still.
-        two_forms = _says(without, *_TWO_FORMS)
+        two_forms = _says(_left(without), *_TWO_FORMS)
     behind = _as_if_behind(plan)
-    if behind or two_forms or _says(plan, *_TWO_FORMS):
+    if behind or two_forms or _says(_left(plan), *_TWO_FORMS):
         asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
         for ways in choices(kernel, asked, triton):
             decided = {one.test for one in base}
@@ -133,8 +134,8 @@ def _left(plan: KernelPlan) -> list[Refused]:
     return [one for one in loads if one.access.loops or not one.access.branch]
 
 
-def _says(plan: KernelPlan, *words: str) -> bool:
-    return any(word in one.reason.text for one in plan.refused for word in words)
+def _says(refused: Sequence[Refused], *words: str) -> bool:
+    return any(word in one.reason.text for one in refused for word in words)
 
 
 def _operands(module: SourceModule, kernel: Kernel) -> list[Access]:
@@ -173,7 +174,7 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
         else:
             refused += [Refused(access, reason) for reason in found]
     only: tuple[Switch, ...] = ()
-    if all(tile.switches for tile in loads):
+    if not on_every_way([tuple((one.test, one.taken) for one in tile.switches) for tile in loads]):
         only = tuple(dict.fromkeys(one for tile in loads for one in tile.switches))
         # Without a descriptor that every launch needs nothing says which form it takes.
         refused += [Refused(tile.access, Reason(NO_DESCRIPTOR, planner.under(tile.access))) for tile in loads]
@@ -220,7 +221,8 @@ class _Planner:
         # What the mask with more bounds says of the coordinates holds in the other branch too.
         for one in sorted((access, other), key=lambda one: -len(one.mask.conditions if one.mask is not None else ())):
             numbers = {name: number for name, number in one.numbers.items() if name not in inside}
-            found = self.tile(replace(one, branch=False, numbers=numbers), loads=2, like=like)
+            branch = id(node) in self.switches.branches
+            found = self.tile(replace(one, branch=branch, numbers=numbers), loads=2, like=like, copied=node)
             if not isinstance(found, Tile):
                 return found
             tiles[id(one)], like = found, found.box
@@ -236,19 +238,23 @@ class _Planner:
         except Spelled as error:
             return [Reason(NO_DESCRIPTOR, f"it stands under an if, and {error}")]
         choice = Choice(node, test, other, second.box)
-        return replace(first, access=access, choice=choice, optional=False)
+        return replace(first, access=access, choice=choice)
 
-    def tile(self, access: Access, loads: int = 1, like: Box | None = None) -> Tile | list[Reason]:
+    def tile(
+        self, access: Access, loads: int = 1, like: Box | None = None, copied: cst.If | None = None
+    ) -> Tile | list[Reason]:
         """The tile of an access, or the conditions that it fails.
 
         Args:
             loads: how many loads of it there are.
             like: the box of the tile with other bounds.
+            copied: the `if` before which it is copied; where it is loaded, without one.
         """
         found = list(reasons("tma", access))
         if found:
             return found
-        problem = self._problem(access)
+        key = id(copied or access.node)
+        problem = self._problem(access, key)
         box = problem if problem is not None else box_of(access, self.kernel, self.host, like)
         if isinstance(box, Reason):
             return [box]
@@ -276,32 +282,25 @@ class _Planner:
             return [Reason(NO_DESCRIPTOR, "it is no matrix")]
         operand = Operand()
         readers = self._readers(access, loads)
-        switches = self._switched(access)
-        optional = len(self.switches.tests.get(id(access.node), ())) > len(switches) and not self._needed(access)
+        switches = self.switches.get(key, ()) if access.branch else ()
+        optional = len(self.switches.tests.get(key, ())) > len(switches) and not self._needed(access)
         # Values that meet have one type: in registers.
-        if readers is not None and not access.branch:
+        if readers is not None and (not access.branch or self.switches.compile_time(key)):
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
-        turns = self._turns(access)
-        return Tile(access, box, coordinates, order, operand, switches=switches, optional=optional, turns=turns)
+        inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
+        turns = bool(access.loops) and access.branch and key not in self.switches.steady
+        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns)
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""
         alike = [id(one.node) for one in self.accesses if one.base == access.base]
         return on_every_way([self.switches.paths[node] for node in alike if node in self.switches.paths])
 
-    def _switched(self, access: Access) -> tuple[Switch, ...]:
-        """The `if`s on compile-time values that an access stands under; what a loop loads has a place without them."""
-        placed = access.kind == "load" and bool(access.loops)
-        return self.switches.get(id(access.node), ()) if access.branch and not placed else ()
-
-    def _may_branch(self, access: Access) -> bool:
+    def _may_branch(self, access: Access, key: int) -> bool:
         """Whether an access may stand under its `if`s: all threads of a program take one branch, and what is begun in
-        it is awaited in it. What the launch knows is not asked in a loop: the copies are for launches that take it."""
-        return not access.loops or access.kind == "store" or id(access.node) in self.switches.hidden
-
-    def _turns(self, access: Access) -> bool:
-        """Whether a tile turns a phase of its own: some iterations of its loop copy it, and others do not."""
-        return bool(access.loops) and access.branch and id(access.node) not in self.switches.steady
+        it is awaited in it. What is decided while the kernel runs, on what the launch knows, is not asked in a loop:
+        the copies are for launches that take it."""
+        return not access.loops or access.kind == "store" or key not in self.switches.asked
 
     def under(self, access: Access) -> str:
         """That an access stands under an `if`, and which."""
@@ -337,12 +336,12 @@ class _Planner:
             return None
         if self.assigned[access.target] == loads:
             return self._lines()
-        return readers_of(access.target, access.node, self.kernel.node)
+        return readers_of(access.target, access.node, self.kernel.node, self.switches.decided)
 
-    def _problem(self, access: Access) -> Reason | None:
+    def _problem(self, access: Access, key: int) -> Reason | None:
         form = access.address
         assert isinstance(form, Form)
-        if access.branch and not self._may_branch(access):
+        if access.branch and not self._may_branch(access, key):
             return Reason(NO_DESCRIPTOR, self.under(access))
         if form.rank > 1 and any(axis is None for axis in form.axes):
             return Reason(NO_DESCRIPTOR, "it is a vector: one of its dimensions does not move in memory")

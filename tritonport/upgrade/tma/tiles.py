@@ -9,7 +9,8 @@ import libcst as cst
 from tritonport.analysis.access import Access, Form
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
-from tritonport.upgrade.dots import Operand
+from tritonport.upgrade.dots import Operand, cast_of
+from tritonport.upgrade.edit import code
 from tritonport.upgrade.legality import Refused
 from tritonport.upgrade.tma.assume import Assumed
 from tritonport.upgrade.tma.boxes import Box
@@ -43,6 +44,7 @@ class Tile:
         choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
         switches: the `if`s on compile-time values that it stands under; a launch that goes another way needs no
             descriptor.
+        inside: those of the switches that stand in the loops around it: its place is made before them.
         optional: it stands under other `if`s, so that its pointer may be None where no program comes to it.
         turns: it turns a phase of its own: some iterations of its loop copy it, and others do not.
     """
@@ -54,6 +56,7 @@ class Tile:
     operand: Operand
     choice: Choice | None = None
     switches: tuple[Switch, ...] = ()
+    inside: tuple[Switch, ...] = ()
     optional: bool = False
     turns: bool = False
 
@@ -89,23 +92,21 @@ class KernelPlan:
         """Whether no load of a dot's operand in a loop stays as it was, and none gets another type before the dot.
 
         A tile of another type goes through registers: TMA spares it nothing, and a barrier for its place costs more
-        than groups of cp.async do.
+        than groups of cp.async do. These take no tile under an `if` of the loop, so then TMA takes all.
         """
         stays = any(one.access.kind == "load" and one.access.loops for one in self.refused)
-        return not stays and not any(_is_converted(tile.access) for tile in self.loads)
+        switched = any(tile.access.loops and tile.access.branch for tile in self.loads)
+        return not stays and (switched or not any(_is_converted(tile.access) for tile in self.loads))
 
 
 def _is_converted(access: Access) -> bool:
     """Whether a loop gives a tile that it loads another type: `w.to(x.dtype)`."""
     body = access.loops[-1].node.body if access.loops else cst.IndentedBlock([])
-    return any(
-        isinstance(node, cst.Call)
-        and isinstance(node.func, cst.Attribute)
-        and node.func.attr.value == "to"
-        and isinstance(node.func.value, cst.Name)
-        and node.func.value.value == access.target
-        for node in walk(body)
-    )
+    nodes = list(walk(body))
+    if not any(isinstance(node, cst.Assign) and node.value is access.node for node in nodes):
+        return False  # its name stands for what is computed with it
+    casts = (cast for node in nodes if isinstance(node, cst.BaseExpression) and (cast := cast_of(node)) is not None)
+    return any(name.value == access.target and code(dtype) != f"{name.value}.dtype" for name, dtype in casts)
 
 
 __all__ = ["Choice", "KernelPlan", "Tile"]
