@@ -135,12 +135,44 @@ def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
             yield one
 
 
+class _Inner(dict[type, tuple[str, ...]]):
+    """The fields of a type of node that hold statements, the last one first: none in an expression."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        holds = issubclass(kind, _HOLDERS)
+        self[kind] = tuple(name for name in _FIELDS_BACKWARDS[kind] if name in _SUITES) if holds else ()
+        return self[kind]
+
+
+_HOLDERS = (
+    cst.Module,
+    cst.BaseSuite,
+    cst.BaseStatement,
+    cst.Else,
+    cst.ExceptHandler,
+    cst.ExceptStarHandler,
+    cst.Finally,
+    cst.MatchCase,
+    cst.Assign,
+)
+_SUITES = frozenset({"body", "orelse", "handlers", "finalbody", "cases", "targets"})
+_INNER = _Inner()
+_BINDING = frozenset({cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For})
+
+
 def assigned_names(node: cst.CSTNode) -> Iterator[str]:
-    """Names that a body binds, in source order."""
-    for child in walk(node):
-        if type(child) in (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For) and child is not node:
-            assert isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For))
-            yield from target_names(child.target)
+    """Names that a body binds, in source order. As in `walk`, but that expressions are passed over."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if type(item) in _BINDING and item is not node:
+            yield from target_names(item.target)  # type: ignore[attr-defined]
+        for name in _INNER[type(item)]:
+            value = getattr(item, name)
+            if _IS_NODE[type(value)]:
+                stack.append(value)
+            elif value is not None:
+                stack += reversed(value)
 
 
 def target_names(target: cst.CSTNode) -> Iterator[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, walk
+from tritonport.source.walk import assigned_names, calls_in, walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.multibuffer.callers import described, same_tensor
 from tritonport.upgrade.multibuffer.operations import arguments, bound, gluon_name, operation
@@ -44,19 +45,16 @@ _BUILTINS = frozenset({"min", "max", "abs", "range", "float", "int", "len"})
 
 def writes_anything(module: SourceModule, loop: cst.CSTNode) -> bool:
     """Whether a loop, or a function that it calls, writes to global memory."""
-    return any(_writer(module, node) for node in walk(loop)) or _writing_function(module, loop) is not None
+    return any(kind for _, _, kind in _calls_in(module, loop)) or _writing_function(module, loop) is not None
 
 
 def conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, descriptors: Iterable[str]) -> str | None:
     """Why a loop may write to what these descriptors describe; None where it does not."""
     wanted = set(descriptors)
-    for node in walk(loop):
-        kind = _writer(module, node)
-        path = dotted(node.func) if isinstance(node, cst.Call) else None
-        if kind == "atomic" or (path is not None and "atomic" in _kinds(module, path, set())):
+    for node, path, kind in _calls_in(module, loop):
+        if kind == "atomic" or (path and "atomic" in _kinds(module, path, set())):
             return f"its loop holds `{path}`, an atomic operation that other programs may wait for"
         if kind == "bulk":
-            assert isinstance(node, cst.Call)
             problem = _bulk_problem(module, kernel, node, wanted)
             if problem is not None:
                 return problem
@@ -77,14 +75,11 @@ def written_to(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, pointer:
     own = _arguments_of(kernel, pointer)
     if own is None:
         return "it reads through a number from memory"
-    for node in walk(loop):
-        kind = _writer(module, node)
-        path = dotted(node.func) if isinstance(node, cst.Call) else None
-        kinds = {kind} if kind else _kinds(module, path, set()) if path is not None else set()
+    for node, path, kind in _calls_in(module, loop):
+        kinds = {kind} if kind else _kinds(module, path, set()) if path else set()
         if kinds - {"store", "bulk"}:
             return f"its loop holds `{path}`, an atomic operation that other programs may wait for"
         if "bulk" in kinds:
-            assert isinstance(node, cst.Call)
             names = [one.value.value for one in node.args if isinstance(one.value, cst.Name)]
             tensors = [one for name in names if (one := described(module, kernel, name)) is not None]
             if not tensors or any(one & own for one in tensors):
@@ -112,11 +107,9 @@ def _numbers(kernel: Kernel) -> set[str]:
 
 def _bulk_conflict(module: SourceModule, kernel: Kernel, loop: cst.CSTNode, wanted: set[str]) -> str | None:
     """A function of the file that writes through one of its descriptors, called with what describes the same."""
-    for node in walk(loop):
-        path = dotted(node.func) if isinstance(node, cst.Call) else None
-        if path is None or "bulk" not in _kinds(module, path, set()):
+    for node, path, _ in _calls_in(module, loop):
+        if not path or "bulk" not in _kinds(module, path, set()):
             continue
-        assert isinstance(node, cst.Call)
         problem = _bulk_problem(module, kernel, node, wanted)
         if problem is not None:
             return problem
@@ -136,14 +129,11 @@ def _written_from(
 ) -> set[str] | None:
     """The arguments from which a part of a function, with those that it calls, computes the pointers that it writes
     to; None where that cannot be followed."""
-    functions = {one.name: one for one in module.kernels if not one.scope}
+    functions = _functions(module)
     found: set[str] = set()
-    for node in walk(body):
-        if not isinstance(node, cst.Call):
-            continue
+    for node, path, kind in _calls_in(module, body):
         targets: list[cst.BaseExpression] = []
-        path = dotted(node.func) or ""
-        if _writer(module, node) == "store":
+        if kind == "store":
             targets = [argument.value for argument in node.args[:1]]
         elif path in functions:
             inner = functions[path]
@@ -164,6 +154,18 @@ def _written_from(
     return found
 
 
+@lru_cache(maxsize=4)
+def _functions(module: SourceModule) -> Mapping[str, Kernel]:
+    return {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
+
+
+@lru_cache(maxsize=256)
+def _calls_in(module: SourceModule, body: cst.CSTNode) -> tuple[tuple[cst.Call, str, str], ...]:
+    """The calls in a part of a function, each with what it calls and how it writes (`_writer`). What a loop writes is
+    asked of every function that it calls, and of those that they call, for every tile."""
+    return tuple((call, dotted(call.func) or "", _writer(module, call)) for call in calls_in(body))
+
+
 def _writer(module: SourceModule, node: cst.CSTNode) -> str:
     """ "store", "atomic" or "bulk" for a call that writes to global memory; empty for any other node."""
     name = gluon_name(module, node)
@@ -180,7 +182,7 @@ def _writer(module: SourceModule, node: cst.CSTNode) -> str:
 def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
     """How a function of the file, with those that it calls, writes to memory; one of another file only computes, or
     nothing is known of it."""
-    functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
+    functions = _functions(module)
     if path not in functions:
         foreign = [one.kernel for one in module.lookup(path) if one.kind == "kernel" and one.module is not module]
         return set() if all(one is not None and _only_computes(one, ()) for one in foreign) else {"unknown"}
@@ -188,12 +190,10 @@ def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
         return set()
     seen.add(path)
     found: set[str] = set()
-    for node in walk(functions[path].node.body):
-        kind = _writer(module, node)
+    for _, inner, kind in _calls_in(module, functions[path].node.body):
         if kind:
             found.add(kind)
-        inner = dotted(node.func) if isinstance(node, cst.Call) else None
-        if inner is not None:
+        if inner:
             found |= _kinds(module, inner, seen)
     return found
 
@@ -242,22 +242,14 @@ def function_with_effects(module: SourceModule, node: cst.CSTNode) -> str | None
 
 
 def _writing_function(module: SourceModule, loop: cst.CSTNode) -> str | None:
-    for node in walk(loop):
-        path = dotted(node.func) if isinstance(node, cst.Call) else None
-        if path is not None and _kinds(module, path, set()):
-            return path
-    return None
+    return next((path for _, path, _ in _calls_in(module, loop) if path and _kinds(module, path, set())), None)
 
 
 def _arguments_of(kernel: Kernel, pointer: cst.BaseExpression) -> set[str] | None:
     """The arguments that a pointer is computed from; None where a number from memory becomes a pointer."""
-    assigned: dict[str, list[cst.BaseSmallStatement]] = {}
-    for node in walk(kernel.node.body):
-        if isinstance(node, cst.BaseSmallStatement):
-            for name in assigned_names(cst.SimpleStatementLine([node])):
-                assigned.setdefault(name, []).append(node)
     if _makes_pointer(pointer):
         return None
+    assigned = _assignments(kernel.node.body)
     wanted, found = sorted(names_of(pointer)), set()
     while wanted:
         name = wanted.pop()
@@ -270,6 +262,17 @@ def _arguments_of(kernel: Kernel, pointer: cst.BaseExpression) -> set[str] | Non
                 return None
             wanted += names_of(value)
     return found & {parameter.name for parameter in kernel.parameters}
+
+
+@lru_cache(maxsize=64)
+def _assignments(body: cst.BaseSuite) -> Mapping[str, Sequence[cst.BaseSmallStatement]]:
+    """The statements of a function that bind each of its names."""
+    assigned: dict[str, list[cst.BaseSmallStatement]] = {}
+    for node in walk(body):
+        if isinstance(node, cst.BaseSmallStatement):
+            for name in assigned_names(cst.SimpleStatementLine([node])):
+                assigned.setdefault(name, []).append(node)
+    return assigned
 
 
 def _makes_pointer(node: cst.CSTNode) -> bool:
