@@ -7,6 +7,7 @@ inherit.
 
 import contextlib
 import faulthandler
+import gc
 import multiprocessing
 import os
 import re
@@ -86,6 +87,8 @@ def _child(
     global _connection
     # A group of its own: what this process starts is killed with it.
     os.setsid()
+    # No search for garbage goes through the million objects of torch and Triton that the server has left here.
+    gc.freeze()
     os.environ.clear()
     os.environ.update(environment)
     # What is made here and left behind, because the process was stopped, goes with the folder.
