@@ -24,6 +24,26 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[CONVERSIONS] = config.stash[_OWN] = tempfile.mkdtemp(prefix="tritonport-tests-")
 
 
+_LONG = (
+    "fixtures/test_fixtures.py",
+    "verify/suite/test_command.py",
+    "gpu/test_measure.py",
+    "verify/sanitize/test_tier.py",
+    "verify/capture/test_capture.py",
+)
+"""Files whose tests take seconds each. They come first: at the end of a run no process waits for one of them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.path.as_posix().endswith(_LONG))
+
+
+def pytest_collection_finish() -> None:
+    # Modules and tests stay to the end: neither searches for garbage nor forked processes need to touch them again.
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     own = config.stash.get(_OWN, None)
     if own is not None:
