@@ -132,8 +132,9 @@ def first_to_write(out_ptr, bar):
 
 @gluon.jit
 def second_to_write(out_ptr, bar):
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [1], [0])
     mbarrier.arrive(bar, count=1)
-    gl.atomic_xchg(out_ptr + gl.arange(0, 128, layout=gl.BlockedLayout([4], [32], [1], [0])), 2)
+    gl.atomic_xchg(out_ptr + gl.arange(0, 128, layout=layout), gl.full([128], 2, gl.int32, layout))
 
 
 @gluon.jit
