@@ -140,7 +140,7 @@ tl.store(out_ptr + offs, acc)
     text = ported(kernel_text(body, "x_ptr, half_ptr, out_ptr, BLOCK: tl.constexpr"))
     assert "out_layout: gl.constexpr = coalesced([BLOCK, BLOCK], element_bits(out_ptr), [1, 0], gl.num_warps())" in text
     assert "element_bits(x_ptr, half_ptr)" in text
-    assert "gl.convert_layout(acc, out_layout)" in text
+    assert "gl.convert_layout(acc.to(out_ptr.dtype.element_ty), out_layout)" in text
 
 
 HELPERS = """

@@ -10,7 +10,7 @@ when the kernel is compiled, and is written into the output as `unit(stride)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -28,7 +28,7 @@ class Stride:
 
     kind: Kind
     names: tuple[str, ...] = ()
-    sizes: bool = False
+    sizes: bool = field(default=False, compare=False)
 
 
 ZERO = Stride(Kind.ZERO)
