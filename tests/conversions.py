@@ -7,7 +7,7 @@ another one has asked for: what the output looks like, whether it runs, whether 
 import os
 import pickle
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -44,5 +44,8 @@ def _kept(
 
 
 def _made(text: str, path: str, options: ConvertOptions) -> Conversion:
-    convert = convert_text if options.stage == "literal" else upgrade_text
-    return convert(text, path=path, options=options)
+    if options.stage == "literal":
+        return convert_text(text, path=path, options=options)
+    # Every stage of a text begins with the same port.
+    literal = conversion(text, replace(options, stage="literal"), path)
+    return upgrade_text(text, path=path, options=options, literal=literal)

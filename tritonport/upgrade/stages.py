@@ -49,15 +49,18 @@ _STAYS, _NO_TMA = "stays as it is", "is not copied by TMA"
 _FOR_CASTS = ("arrived_operand", "is_operand", "operand_beside", "widens_in_registers")
 
 
-def upgrade_text(text: str, *, path: str, options: ConvertOptions) -> Conversion:
+def upgrade_text(text: str, *, path: str, options: ConvertOptions, literal: Conversion | None = None) -> Conversion:
     """A file taken to `options.stage`; Triton kernels are converted first, and the stages it stands on come before it.
 
     A kernel that a stage cannot change stays as it was, with a diagnostic per access.
 
+    Args:
+        literal: what `convert_text` makes of the same text with the same options, where that is at hand.
+
     Raises:
         InputError: the text is not Python (TP001).
     """
-    found = convert_text(text, path=path, options=options)
+    found = convert_text(text, path=path, options=options) if literal is None else literal
     original = _Original(text, path, options.target)
     for stage in steps_to(options.stage, options.target, stages_of(found.text)):
         # Of the stages that copy, the one that fits.
