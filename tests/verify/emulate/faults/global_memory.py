@@ -168,6 +168,59 @@ def taken_by_the_tma(desc, x_ptr, out_ptr, BAD: gl.constexpr):
     gl.warp_specialize([(unfenced_giver, arguments), (tma_taker, arguments)], [1], [24])
 
 
+@gluon.jit
+def early_writer(x_ptr, out_ptr, bar, BAD: gl.constexpr):
+    mbarrier.wait(bar, 0, pred=not BAD)
+    gl.store(x_ptr + at(0), gl.zeros([64, 64], gl.float16, TILE))
+
+
+@gluon.jit
+def late_reader(x_ptr, out_ptr, bar, BAD: gl.constexpr):
+    x = gl.load(x_ptr + at(0))  # reported: overwritten_before_it_is_read
+    gl.store(out_ptr + at(0), x * 2)
+    mbarrier.arrive(bar, count=1)
+
+
+@gluon.jit
+def overwritten_before_it_is_read(desc, x_ptr, out_ptr, BAD: gl.constexpr):
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    arguments = (x_ptr, out_ptr, bar, BAD)
+    gl.warp_specialize([(early_writer, arguments), (late_reader, arguments)], [4], [48])
+
+
+@gluon.jit
+def tma_giver(desc, x_ptr, out_ptr, smem, bar, stored, BAD: gl.constexpr):
+    smem.index(0).store(gl.load(x_ptr + at(0)) * 2)
+    fence_async_shared()
+    STORE(desc, [0, 0], smem.index(0))
+    if BAD or not HAS_FULL_WAIT:
+        tma.store_wait(0)
+    else:
+        tma.store_wait(0, read_only=False)
+    mbarrier.arrive(stored, count=1)
+    mbarrier.wait(bar, 0)
+    gl.store(out_ptr + at(0), smem.index(1).load(TILE))
+
+
+@gluon.jit
+def tma_reader(desc, x_ptr, out_ptr, smem, bar, stored, BAD: gl.constexpr):
+    mbarrier.expect(bar, desc.block_type.nbytes)
+    mbarrier.wait(stored, 0)
+    LOAD(desc, [0, 0], bar, smem.index(1))  # reported: given_by_the_tma
+
+
+@gluon.jit
+def given_by_the_tma(desc, x_ptr, out_ptr, BAD: gl.constexpr):
+    smem = gl.allocate_shared_memory(desc.dtype, [2, 64, 64], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    stored = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.init(stored, count=1)
+    arguments = (desc, x_ptr, out_ptr, smem, bar, stored, BAD)
+    gl.warp_specialize([(tma_giver, arguments), (tma_reader, arguments)], [1], [24])
+
+
 def _doubled(kernel):
     """Launches a kernel (descriptor of a tile, pointer to it, pointer to the result, BAD) that doubles the tile."""
 
@@ -192,5 +245,11 @@ FAULTS = [
         (two_stores_to_a_tile, r"the TMA store overwrites what the TMA store of line \d+ writes", "3.8"),
         (taken_through_global_memory, r"what the store at line \d+ \(partition .*\) writes, and nothing orders", "3.6"),
         (taken_by_the_tma, _UNFENCED, "3.6"),
+        (
+            overwritten_before_it_is_read,
+            r"the load reads what the store at line \d+ \(partition default\) writes",
+            "3.6",
+        ),
+        (given_by_the_tma, r"the TMA load reads what the TMA store of line \d+ writes: it needs a tma", "3.8"),
     ]
 ]
