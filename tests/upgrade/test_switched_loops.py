@@ -195,6 +195,51 @@ def test_the_depth_counts_the_tiles_that_a_launch_copies(tmp_path: Path) -> None
     assert found == [11 // 3, 11 // 5, 11 // 7]
 
 
+BESIDE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def beside_kernel(a_ptr, b_ptr, s_ptr, c_ptr, M, K, N: tl.constexpr, BLOCK: tl.constexpr, SUMMED: tl.constexpr):
+    rows, cols = tl.program_id(0) * 64 + tl.arange(0, 64), tl.arange(0, N)
+    acc = tl.zeros((64, N), dtype=tl.float32)
+    sums = tl.zeros((64, BLOCK), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        inside = (rows[:, None] < M) & (steps[None, :] < K)
+        a = tl.load(a_ptr + rows[:, None] * K + steps[None, :], mask=inside, other=0.0)
+        if SUMMED:
+            s = tl.load(s_ptr + rows[:, None] * K + steps[None, :], mask=inside, other=0.0)
+            sums += s.to(tl.float32)
+        b = tl.load(b_ptr + steps[:, None] * N + cols[None, :], mask=steps[:, None] < K, other=0.0)
+        acc += tl.dot(a, b)
+    acc += tl.sum(sums, 1)[:, None]
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b, s):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.full((M, N), 7.0)
+    beside_kernel[(triton.cdiv(M, 64),)](a, b, s, c, M, K, N=N, BLOCK=32, SUMMED=s is not None)
+    return c
+"""
+
+
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize("depth", [0, 32, 40, 160])
+def test_a_dot_stays_under_way_beside_tiles_that_some_launches_have(summed: bool, depth: int, tmp_path: Path) -> None:
+    text = staged("mma", BESIDE).text
+    assert "        acc = dot_awaited(acc, 1)\n" in text and "mbarrier.expect(s_ready.index(slot)" in text
+    torch.manual_seed(depth)
+    a, b, s = (torch.randint(-3, 4, size).to(torch.float16) for size in ((72, depth), (depth, 32), (72, depth)))
+    got, made = run(text, tmp_path, a=a, b=b, s=s if summed else None)
+    wanted = a.float() @ b.float() + (s.float().sum(1)[:, None] if summed else 0)
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [depth > 0] * (2 + summed) + [True]
+
+
 SECOND = "        if K > 16:\n            mbarrier."
 EXPECT = "mbarrier.expect(w_ready.index(i), w_desc.block_type.nbytes, pred=i < stop)\n"
 FILLED = "w_ready_2.index(slot), w_ring_2.index(slot)"
