@@ -8,6 +8,7 @@ end's checks and promotions, take many times as long as the arithmetic on a smal
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
@@ -19,7 +20,9 @@ from tritonport.verify.emulate.code import Code
 from tritonport.verify.emulate.replay import ATTRIBUTES, LAYOUTS, NotKept, Recorded, Tape, constant_key
 from tritonport.verify.emulate.values import Exact, Value
 
-_MAX_KEPT = 20_000
+_MAX_KEPT = 4_000
+"""Pieces of code and calls; then all are forgotten, so that kernels that are gone do not stay in memory."""
+_MAX_SCOPES = 1_000
 
 
 @cache
@@ -46,6 +49,7 @@ class Kept:
         self._types: dict[tuple[Any, ...], Any] = {}
         self._known_types: set[int] = set()
         self._scopes: dict[Any, tuple[int, list[Any]]] = {}
+        self._numbers = itertools.count(1)
 
     def call(self, semantic: Any, key: tuple[Any, ...], operands: list[Any], emit: Callable[[], Any]) -> Any:
         """The result of ``emit()``, or of what it did when it was last called with such operands.
@@ -112,13 +116,18 @@ class Kept:
     def globals_key(self, found: Mapping[str, Any], inner: tuple[int, ...]) -> int:
         """A number for what names stand for outside of a function: another one where one of them stands for another.
 
+        It is positive, and never given again for something else.
+
         Args:
             inner: these numbers of the functions among them.
         """
         identities = (*((name, *_identity(value)) for name, value in found.items()), inner)
-        # Kept with the values: their identities stay their own. From 1, so that 0 is none.
-        number, _ = self._scopes.setdefault(identities, (len(self._scopes) + 1, list(found.values())))
-        return number
+        if identities not in self._scopes:
+            if len(self._scopes) >= _MAX_SCOPES:
+                self._scopes.clear()
+            # Kept with the values: their identities stay their own.
+            self._scopes[identities] = next(self._numbers), list(found.values())
+        return self._scopes[identities][0]
 
     def _keys(self, operands: list[Any], values: list[Value]) -> list[Any] | None:
         """What code depends on of operands; None where that is not known."""
@@ -170,7 +179,7 @@ def _identity(value: Any) -> tuple[Any, Any]:
     return (None, id(value)) if key is None else (key, None)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def kept_of(builder: str, options: Any) -> Kept:
     """What launches with a builder of this class, and with these options, have run."""
     return Kept()
