@@ -166,9 +166,10 @@ def test_a_kernel_that_no_module_has_is_named(captured: Path) -> None:
     )
 
 
-def test_the_cases_replay_on_every_tier_of_the_cpu(captured: Path) -> None:
-    done = run(captured, "parity-check", "cases/kernels_case.py", "--tiers", "T0,T1,T2")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_cases_replay_on_every_tier_of_the_cpu(captured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(captured)
+    done = CliRunner().invoke(cli, ["parity-check", "cases/kernels_case.py", "--tiers", "T0,T1,T2"])
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert "package/kernels.py  PASS" in done.stdout
     assert "equal bit for bit" in done.stdout
 
@@ -259,9 +260,9 @@ def test_what_an_autotuner_wrote_while_it_chose_is_not_recorded(
 def test_nothing_recorded_and_a_command_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nothing.py").write_text("print('no kernel')\n")
     (tmp_path / "fails.py").write_text("raise SystemExit('what a pity')\n")
-    assert run(tmp_path, "capture", "--", "python", "nothing.py").returncode == 3
-    done = run(tmp_path, "capture", "--", "python", "fails.py")
-    assert done.returncode == 1 and "what a pity" in done.stderr
     monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, ["capture", "--", "python", "nothing.py"]).exit_code == 3
+    done = CliRunner().invoke(cli, ["capture", "--", "python", "fails.py"])
+    assert done.exit_code == 1 and "what a pity" in done.stderr
     for arguments in (["missing.py", "--", "python", "nothing.py"], []):
         assert CliRunner().invoke(cli, ["capture", *arguments]).exit_code == 2

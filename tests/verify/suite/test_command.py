@@ -1,13 +1,15 @@
 """`parity-check FILE -- COMMAND` as a user runs it, without a GPU: in the emulator."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.verify.parity.sources import ORIGINAL, PORT, edited
 from tritonport.cli import cli
@@ -44,6 +46,7 @@ def test_the_dialect():
 def test_wrong_already():
     assert scale(torch.ones(3, device="cuda"), 2.0).sum() == 7
 """
+Check = Callable[..., Result]
 SCRIPT = """
 import torch
 
@@ -69,19 +72,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def check(folder: Path, *arguments: str, file: str = "kernels/ops/scale.py") -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tritonport", "parity-check", file, "--tiers", "T2", *arguments]
-    root = str(Path(__file__).parents[3])
-    import os
-
-    environment = {**os.environ, "PYTHONPATH": root}
+def check_whole(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tritonport", "parity-check", "kernels/ops/scale.py", "--tiers", "T2", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch) -> Check:
+    """The same without a process for what starts the command."""
+
+    def call(folder: Path, *arguments: str, file: str = "kernels/ops/scale.py") -> Result:
+        monkeypatch.chdir(folder)
+        return CliRunner().invoke(cli, ["parity-check", file, "--tiers", "T2", *arguments])
+
+    return call
+
+
 def test_test_by_test(project: Path) -> None:
-    done = check(project, "--report", "report.json", "--output-format", "junit", "--", "pytest", "-q", "tests")
+    done = check_whole(project, "--report", "report.json", "--output-format", "junit", "--", "pytest", "-q", "tests")
     assert done.returncode == 1, done.stdout + done.stderr
     report = json.loads((project / "report.json").read_text())
     tier = report["files"][0]["tiers"][0]
@@ -104,26 +115,28 @@ def test_test_by_test(project: Path) -> None:
     assert not list(project.rglob("__pycache__"))
 
 
-def test_a_wrong_port_fails_the_tests_that_reach_it_and_no_other_in_workers_of_xdist(project: Path) -> None:
+def test_a_wrong_port_fails_the_tests_that_reach_it_and_no_other_in_workers_of_xdist(
+    project: Path, check: Check
+) -> None:
     pytest.importorskip("xdist")
     done = check(project, "--port", "wrong.py", "--", "pytest", "-q", "-n", "1", "tests", "-k", "300 or copies")
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "0 of 1 tests pass with the port; 1 others do not launch it" in done.stdout
     assert "fails with the port: AssertionError: not twice" in done.stdout
 
 
-def test_a_script_and_its_exit_status_and_a_stage_that_changes_nothing(project: Path) -> None:
+def test_a_script_and_its_exit_status_and_a_stage_that_changes_nothing(project: Path, check: Check) -> None:
     done = check(project, "--stage", "async-copy", "-v", "--", "python", "script.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert "1 of 1 tests pass with the port" in done.stdout
     assert "the stage async-copy changes nothing here: the port is the literal one" in done.stdout
-    assert check(project, "--port", "wrong.py", "--", "script.py").returncode == 1
+    assert check(project, "--port", "wrong.py", "--", "script.py").exit_code == 1
 
 
-def test_what_cannot_be_compared(project: Path) -> None:
+def test_what_cannot_be_compared(project: Path, check: Check) -> None:
     (project / "test_nothing.py").write_text("def test_nothing():\n    assert True\n")
     done = check(project, "--", "pytest", "-q", "test_nothing.py")
-    assert done.returncode == 3
+    assert done.exit_code == 3
     assert "no test launches a Gluon kernel of the file" in done.stdout
 
 
@@ -155,13 +168,13 @@ def test_where_the_tiles_go():
 """
 
 
-def test_every_stage_is_reported_test_by_test(tmp_path: Path) -> None:
+def test_every_stage_is_reported_test_by_test(tmp_path: Path, check: Check) -> None:
     fixture = Path(__file__).parents[3] / "fixtures" / "matmul" / "matmul.py"
     (tmp_path / "matmul.py").write_text(fixture.read_text())
     (tmp_path / "test_matmul.py").write_text(STAGED)
     stages = ["--stage", "literal", "--stage", "async-copy"]
     done = check(tmp_path, *stages, "--report", "report.json", "--", "pytest", "-q", file="matmul.py")
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.exit_code == 1, done.stdout + done.stderr
     found = {
         result["stage"]: {test["test"].partition("::")[2]: test["verdict"] for test in result["tiers"][0]["tests"]}
         for result in json.loads((tmp_path / "report.json").read_text())["files"]
