@@ -8,7 +8,9 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.convert.kernels import module_of
 from tests.upgrade.test_tma import run, upgraded
+from tests.upgrade.test_tma_proofs import FLAGS, expected, given
 
 PARTS = """
 import torch
@@ -188,3 +190,59 @@ def test_six_strides_are_five_where_one_is_a_multiple(shared: bool, tmp_path: Pa
     wanted = torch.einsum("nbhgid,bhsjd->nbhgij", q[..., :16, :].float(), rows.unflatten(2, (2, 16)))
     torch.testing.assert_close(got, wanted.flatten(0, 3), rtol=0, atol=0)
     assert made == [True] * 3
+
+
+def test_strides_in_a_tuple_that_the_launch_gives(tmp_path: Path) -> None:
+    text = FLAGS.replace("BLOCK: tl.constexpr,\n", "BLOCK: tl.constexpr, STRIDES: tl.constexpr,\n", 1)
+    text = text.replace("offs[None, :]), (K, 1))", "offs[None, :]), STRIDES)").replace(
+        "BLOCK=16", "BLOCK=16, STRIDES=(K, 1)"
+    )
+    found = upgraded(text)
+    assert [one.message for one in found.diagnostics] == [] and 'args["STRIDES"][0]' in found.text
+    inputs = given(24, 40)
+    got, made = run(found.text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+WRITTEN = """
+@triton.jit
+def fill(ptrs, value):
+    tl.store(ptrs, value)
+
+
+@triton.jit
+def product_kernel(
+"""
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_function_in_the_other_branch_of_a_flag_writes_beside_no_copy(filled: bool, tmp_path: Path) -> None:
+    flagged = PARTS.replace(
+        "@triton.jit\ndef parts_kernel(", WRITTEN.replace("product_kernel", "parts_kernel").rstrip()
+    )
+    flagged = flagged.replace("part, BLOCK: tl.constexpr", "part, BLOCK: tl.constexpr, FILL: tl.constexpr")
+    store = "    tl.store(out + rows[:, None] * N + cols[None, :], acc, mask="
+    assert store in flagged
+    flagged = flagged.replace(store, "    if FILL:\n        fill(out, 5.0)\n    else:\n    " + store)
+    flagged = flagged.replace("def launch(a, b, part):", "def launch(a, b, part, fill):").replace(
+        "BLOCK=16)", "BLOCK=16, FILL=fill)"
+    )
+    found = upgraded(flagged.replace("LEAST", "min"))
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(c_desc" in found.text
+    a, b = torch.ones(16, 32).half(), torch.ones(32, 16).half()
+    got, _ = run(found.text, tmp_path, a=a, b=b, part=16, fill=filled)
+    wanted = torch.full((2, 16, 16), float("nan") if filled else 16.0)
+    if filled:
+        wanted[:, 0, 0] = 5.0
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+
+
+def test_an_argument_that_is_a_descriptor_gets_no_other(tmp_path: Path) -> None:
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    made = module_of(upgraded(STARTS).text, tmp_path, "kernel").tile_descriptor
+    tensor = torch.zeros(16, 16, dtype=torch.float16)
+    own = made(tensor, [16, 16], [16, 1], [16, 16])
+    assert isinstance(own, TensorDescriptor)
+    assert made(own, [16, 16], [16, 1], [16, 16]) is None

@@ -89,6 +89,10 @@ class ExpressionReader(ABC):
     def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:
         """A scalar of its own where no part is a tile; else nothing affine."""
         tiles = [part for part in parts if not isinstance(part, Form) or not part.is_scalar]
+        items = [item for part in parts if isinstance(part, Several) for item in part.items]
+        unknown = next((item for item in items if isinstance(item, Opaque)), None)
+        if unknown is not None:
+            return unknown
         if any(isinstance(part, (Mask, Several)) for part in tiles):
             return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         if tiles:

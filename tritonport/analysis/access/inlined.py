@@ -146,11 +146,23 @@ class _Function(ExpressionReader):
 
     def _call(self, node: cst.Call) -> Value:
         if _name(node) == "len" and len(node.args) == 1:
-            value = self.evaluate(node.args[0].value)
-            if not isinstance(value, Several):
-                raise _NotFollowed
-            return forms.number(len(value.items))
+            for one in (node.args[0].value, *self._as_long(node)):
+                value = self.evaluate(one)
+                if isinstance(value, Several):
+                    return forms.number(len(value.items))
+            raise _NotFollowed
         return super()._call(node)
+
+    def _as_long(self, node: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What a function asserts to be as long as the tuple of a call of `len`."""
+        for call in _asserts(self.kernel.node):
+            test = call.args[0].value if call.args else None
+            if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Equal):
+                sides = [test.left, test.comparisons[0].comparator]
+                if any(node.deep_equals(side) for side in sides):
+                    yield from (
+                        side.args[0].value for side in sides if isinstance(side, cst.Call) and _name(side) == "len"
+                    )
 
     def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:
         functions = {id(item) for one in walk(node) if isinstance(one, cst.Call) for item in walk(one.func)}

@@ -8,6 +8,7 @@ largest extent there is: the copy then reads what the pointers read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -364,7 +365,8 @@ class _Builder:
         found: dict[int, str | None] = {}
         for place, axis in enumerate(axes):
             monomial, factor = axis.stride.terms[0]
-            if factor == 1 and len(monomial) == 1 and monomial[0].isidentifier():
+            # A stride of the launch: an argument, or an element of one.
+            if factor == 1 and len(monomial) == 1 and re.fullmatch(r"\w+(\[\d+\])?", monomial[0]):
                 found[place] = monomial[0]
         if not found:
             raise Refusal("no dimension of the tile is contiguous")

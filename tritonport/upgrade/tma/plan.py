@@ -353,10 +353,12 @@ class _Planner:
             if access.kind == "store" and other.kind == "store" and {id(access.node), id(other.node)} <= self.together:
                 continue
             writes = other.kind != "load" if access.kind == "load" else other is not access
+            if self.switches.apart(other.node, access.node):
+                continue
             if writes and access.base in self._bases(other) and not self._read_first(other, access):
                 return self._meets(other)
-        for name, given in self.writers:
-            if access.base in given:
+        for name, call, given in self.writers:
+            if access.base in given and not self.switches.apart(call, access.node):
                 return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
         return None
 
@@ -389,7 +391,8 @@ class _Planner:
     def _unspecialised(self, box: Box) -> bool:
         """Whether the kernel cannot tell which stride is one."""
         unknown = unspecialised(self.kernel)
-        return unknown is None or any(name in unknown for name in box.unit.values() if name is not None)
+        names = [name for name in box.unit.values() if name is not None]
+        return unknown is None or any(name in unknown or not name.isidentifier() for name in names)
 
     def _lines(self) -> list[cst.BaseStatement]:
         body = self.kernel.node.body
@@ -409,7 +412,7 @@ def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
     return found
 
 
-def _writers(kernel: Kernel) -> list[tuple[str, set[str]]]:
+def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
     """The functions that a kernel calls and that write memory, with the names that their arguments may point to."""
     found = []
     names = partial(pointing, module=kernel.module)
@@ -418,7 +421,9 @@ def _writers(kernel: Kernel) -> list[tuple[str, set[str]]]:
         for meaning in kernel.module.lookup(path) if path is not None else ():
             if meaning.kernel is not None and touches_memory(meaning.kernel.node.body, meaning.kernel.module, WRITES):
                 assert isinstance(call, cst.Call) and path is not None
-                found.append((path, {name for one in call.args for name in reached(one.value, kernel.node, names)}))
+                found.append(
+                    (path, call, {name for one in call.args for name in reached(one.value, kernel.node, names)})
+                )
     return found
 
 

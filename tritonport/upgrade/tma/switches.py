@@ -56,6 +56,13 @@ class Switches(dict[int, tuple[Switch, ...]]):
         """Whether all `if`s around a call are decided when the kernel is compiled."""
         return len(self[call]) == len(self.paths[call])
 
+    def apart(self, one: cst.Call, other: cst.Call) -> bool:
+        """Whether a program that comes to one call does not come to the other: a compile-time value decides."""
+        ways = dict(self.paths.get(id(other), ()))
+        return any(
+            test in self.decided and ways.get(test, branch) != branch for test, branch in self.paths.get(id(one), ())
+        )
+
 
 def switches_of(kernel: Kernel, host: HostNames) -> Switches:
     """The `if`s around each call and each `if` of a kernel."""
