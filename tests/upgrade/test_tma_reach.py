@@ -52,7 +52,9 @@ LAST = "for k in range(K - first, K, BLOCK):"
 BACK = "for step in range(tl.cdiv(K, BLOCK)):\n        k = (tl.cdiv(K, BLOCK) - 1 - step) * BLOCK"
 UNROLLED = "for step in tl.static_range(COUNT):\n        k = (COUNT - 1 - step) * BLOCK"
 FLOOR = "for k in range((tl.floor(tl.program_id(0) * BLOCK / WIDE) * 0).to(tl.int32) * WIDE, K, BLOCK):"
+MULTIPLE = "for k in range((tl.program_id(0) - tl.program_id(0) % WIDE) * BLOCK, K, BLOCK):"
 LOOPS = {
+    "from a multiple": MULTIPLE,
     "down by parts of a block": WIDE,
     "the last ones": LAST,
     "back by the count": BACK,
@@ -96,6 +98,7 @@ def test_what_only_the_launch_knows_is_asked_of_it(tmp_path: Path) -> None:
         (LAST, LAST.replace("K - first", "K - tl.load(c_ptr).to(tl.int32)")),
         (LAST, LAST.replace("K - first", "K - tl.program_id(0) * first")),
         (BACK, BACK.replace("- 1 - step", "- 2 - step")),
+        (MULTIPLE, MULTIPLE.replace("% WIDE", "% WIDE * 2")),
         (BACK, BACK.replace("for step in range(tl.cdiv(K, BLOCK))", "for step in range(first)")),
     ],
 )
@@ -345,3 +348,26 @@ def test_tasks_of_a_while_loop_under_a_flag_that_is_true(tasks: list[int] | None
         wanted[16 * task : 16 * task + 16] = wanted[16 * task : 16 * task + 16] if one else 7.0
     torch.testing.assert_close(got, wanted, rtol=0, atol=0)
     assert tasks is not None or made.count(True) == (3 if depth == 8 else 2)
+
+
+AGAIN = """
+    for again in range(2):
+        rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        acc += tl.sum(tl.where(rows < 0, 1.0, 0.0))
+    tl.store(
+"""
+
+
+def test_rows_that_a_loop_computes_again_are_where_they_were(tmp_path: Path) -> None:
+    text = kernel("for k in range(0, K, BLOCK):").replace("\n    tl.store(", AGAIN.rstrip(), 1)
+    found = upgraded(text)
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(c_desc" in found.text
+    inputs = given(24, 40)
+    got, _ = run(found.text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    moved = upgraded(
+        text.replace("tl.program_id(0) * BLOCK + tl", "tl.program_id(0) * BLOCK + again + tl", 2).replace(
+            "+ again ", "", 1
+        )
+    )
+    assert "c_desc" not in moved.text

@@ -74,7 +74,7 @@ class _Signs:
         return False
 
     def _terms(self, dim: Dim) -> bool:
-        for monomial, factor in self._without_last(dim).terms:
+        for monomial, factor in self._without_last(self._without_remainders(dim)).terms:
             if factor < 0 or not all(self._atom(atom) for atom in monomial):
                 return False
             if monomial and all(self.parameters.get(atom) for atom in monomial):
@@ -146,6 +146,20 @@ class _Signs:
                 return False
             self.relied.add(f"{multiple} % {size} == 0")
         return True
+
+    def _without_remainders(self, dim: Dim) -> Dim:
+        """`x - x % n` left out: of an x that is not below zero it is a multiple that is not, either."""
+        for monomial, factor in dim.terms:
+            for atom in monomial if factor < 0 else ():
+                others = list(monomial)
+                others.remove(atom)
+                whole = next((one for one in dim.atoms() if _is_remainder(atom, one)), None)
+                if whole is None or not all(self._atom(one) for one in (whole, *others)):
+                    continue
+                pair = plus(term(tuple(sorted((*others, whole))), -factor), term(monomial, factor))
+                if set(pair.terms) <= set(dim.terms):
+                    return self._without_remainders(plus(dim, pair, -1))
+        return dim
 
     def _without_last(self, dim: Dim) -> Dim:
         """`cdiv(K, B) * B - B` as one of its terms, which is enough: of a size above zero there is a block."""
@@ -293,6 +307,15 @@ class _Signs:
             return all(self._of_sizes(ast.parse(atom, mode="eval").body) for atom in meant.atoms())
         except SyntaxError:
             return False
+
+
+def _is_remainder(atom: str, of: str) -> bool:
+    """Whether an atom is what is left of another one: `x % n` of `x`."""
+    try:
+        node, whole = (ast.parse(text, mode="eval").body for text in (atom, of))
+    except SyntaxError:
+        return False
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and ast.dump(node.left) == ast.dump(whole)
 
 
 def _called(node: ast.Call) -> str:

@@ -163,6 +163,9 @@ class KernelNames:
 
     def __init__(self, access: Access, constexprs: Sequence[str]) -> None:
         self.every = access.numbers
+        every = [*(one.name for one in access.kernel.parameters), *assigned_names(access.kernel.node.body)]
+        moved = {name for loop in access.loops for name in assigned_names(loop.node.body)}
+        self.constant = {name for name, times in Counter(every).items() if times == 1} - moved
         self.numbers = {name: number for name, number in self.every.items() if name not in access.partial}
         self.loops = access.loops
         self.constexprs = [dims.symbol(name) for name in constexprs]
@@ -242,7 +245,7 @@ class KernelNames:
 
     def _stands_for_itself(self, name: str) -> bool:
         number = self.every.get(name)
-        return number is None or number == dims.symbol(name)
+        return number is None or number == dims.symbol(name) or name in self.constant
 
 
 __all__ = [
