@@ -8,7 +8,7 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
-from tests.convert.kernels import module_of
+from tests.convert.kernels import VERSION, module_of
 from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import FLAGS, expected, given
 
@@ -192,6 +192,7 @@ def test_six_strides_are_five_where_one_is_a_multiple(shared: bool, tmp_path: Pa
     assert made == [True] * 3
 
 
+@pytest.mark.skipif(VERSION == "3.6", reason="Triton 3.6 gives no function a tuple of compile-time values")
 def test_strides_in_a_tuple_that_the_launch_gives(tmp_path: Path) -> None:
     text = FLAGS.replace("BLOCK: tl.constexpr,\n", "BLOCK: tl.constexpr, STRIDES: tl.constexpr,\n", 1)
     text = text.replace("offs[None, :]), (K, 1))", "offs[None, :]), STRIDES)").replace(
