@@ -89,6 +89,16 @@ def test_each_branch_copies_the_tile_that_it_loads(scaled: bool, by_columns: boo
     check(text, tmp_path, scaled, by_columns)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_what_some_launches_compute_with_the_others_read_in_place(scaled: bool, tmp_path: Path) -> None:
+    text = TWO_LOOPS.replace("(c_ptr + rows[:, None] * 32 + offs", "(b_ptr + rows[:, None] * 32 + offs")
+    start, end = text.rindex("    for k in"), text.rindex("    tl.store(")
+    text = text[:start] + text[start:end].replace("a = ", "left = ").replace("(a, b)", "(left, b)") + text[end:]
+    found = upgraded(text).text
+    assert "        a = a_tile.load(a_layout) if SCALED else landed(a_tile, 0, acc_layout)\n" in tiles_of(found)
+    check(found, tmp_path, scaled)
+
+
 @pytest.mark.parametrize(
     ("lines", "read"),
     [

@@ -256,7 +256,7 @@ class BodyWriter(CopyingWriter):
             lines.append(f"{phase} ^= 1")
         if not loops:
             lines.append(f"mbarrier.invalidate({one.room.ready})")
-        view, operand = self._view(one), one.tile.operand
+        tile, view, operand = one.tile, self._view(one), one.tile.operand
         result = operand.result
         if result is not None and operand.several is not None:
             indices, layouts = operand.several
@@ -265,6 +265,8 @@ class BodyWriter(CopyingWriter):
             lines.append(f"{result}: {self.gl}.constexpr = {operand.result} if {alike} else None")
         if result is not None:
             value = f"{self.use.helpers['landed']}({view}, {operand.index}, {result})"
+            if tile.computed:
+                value = f"{view}.load({tile.layout}) if {tile.computed} else {value}"
         else:
             value = f"{view}.load({one.tile.layout})"
         small = statement.body[0] if statement is not None else None

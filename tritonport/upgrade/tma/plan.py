@@ -31,6 +31,7 @@ from tritonport.upgrade.tma.assume import (
 )
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
+from tritonport.upgrade.tma.in_place import operand_unless
 from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.returns import Way
 from tritonport.upgrade.tma.switches import Switch, switches_of
@@ -280,16 +281,18 @@ class _Planner:
         order = self._order(box)
         if access.kind == "store" and len(box.inner) != 2:
             return [Reason(NO_DESCRIPTOR, "it is no matrix")]
-        operand = Operand()
+        operand, computed = Operand(), ""
         readers = self._readers(access, loads)
         switches = self.switches.get(key, ()) if access.branch else ()
         optional = len(self.switches.tests.get(key, ())) > len(switches) and not self._needed(access)
         # Values that meet have one type: in registers.
         if readers is not None and (not access.branch or self.switches.compile_time(key)):
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
+        if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
+            operand, computed = operand_unless(access, self.kernel.node, self.switches.decided)
         inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
         turns = bool(access.loops) and access.branch and key not in self.switches.steady
-        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns)
+        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns, computed)
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""

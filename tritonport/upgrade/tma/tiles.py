@@ -47,6 +47,7 @@ class Tile:
         inside: those of the switches that stand in the loops around it: its place is made before them.
         optional: it stands under other `if`s, so that its pointer may be None where no program comes to it.
         turns: it turns a phase of its own: some iterations of its loop copy it, and others do not.
+        computed: the tests of `if`s on compile-time values that compute with it, in registers; empty without one.
     """
 
     access: Access
@@ -59,6 +60,7 @@ class Tile:
     inside: tuple[Switch, ...] = ()
     optional: bool = False
     turns: bool = False
+    computed: str = ""
 
     @property
     def layout(self) -> str:
