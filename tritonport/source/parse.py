@@ -75,7 +75,7 @@ def _spans(text: str, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     except (SyntaxError, ValueError):
         raise _Whole from None
     starts = [min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]) - 1 for node in body]
-    for node, start, after in zip(body, starts, [*starts[1:], len(lines)], strict=True):
+    for node, start, after in zip(body, starts, [*starts, len(lines)][1:], strict=True):
         if not isinstance(node, ast.FunctionDef):
             continue
         end = node.end_lineno or start + 1

@@ -52,6 +52,26 @@ def test_an_assignment_that_changes_nothing_at_first():
 
 
 @triton.jit
+def set_back(x_ptr, out_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), dtype=tl.float32)
+    for part in range(2):
+        total = tl.zeros((N,), dtype=tl.float32)
+        for _ in range(n):
+            total += tl.load(x_ptr + i)
+        tl.store(out_ptr + part * N + i, total)
+
+
+def test_a_constant_is_assigned_to_what_is_that_constant_at_first():
+    x = torch.arange(16.0)
+    with emulated():
+        for n in (0, 3, 0, 2):
+            out = torch.full((32,), torch.nan)
+            set_back[(1,)](x, out, n, N=16)
+            assert torch.equal(out, torch.cat([x, x]) * n)
+
+
+@triton.jit
 def scaled(x, bias_ptr, i, FLIP: tl.constexpr):
     if bias_ptr is not None:
         x += tl.load(bias_ptr + i)

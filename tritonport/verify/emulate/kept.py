@@ -63,7 +63,7 @@ class Kept:
         found = self._keys(operands, values)
         if found is None:
             return emit()
-        key = (*key, *found, _shared(values))
+        key = (*key, *found, _shared(values), self._constant(values))
         known = self._kept.get(key, self)
         if isinstance(known, Recorded):
             return known.replay(semantic.builder, values)
@@ -83,7 +83,7 @@ class Kept:
                 code.cannot_take(name)
                 return emit()
             key += found
-        whole = (*key, _shared(values))
+        whole = (*key, _shared(values), self._constant(values))
         known = self._kept.get(whole, self)
         if isinstance(known, Recorded):
             return known.replay_in(generator, semantic.builder, values)
@@ -154,6 +154,15 @@ class Kept:
         if key is None:
             raise NotKept
         return key
+
+    def _constant(self, values: list[Value]) -> tuple[tuple[int, int], ...]:
+        """Which of some values are known at compile time, and which of those that are known.
+
+        What code makes of such a value and what it makes of a constant of its own are told apart by nothing else:
+        `acc = zeros` where acc is those zeros already.
+        """
+        found = ((place, id(value)) for place, value in enumerate(values))
+        return tuple(one for one in found if one[1] in self._constants)
 
     def _type_key(self, tensor: Any) -> int:
         """The identity of a type, the same one for equal types."""

@@ -174,7 +174,7 @@ class Tape:
             if name.startswith("create_"):
                 self._note(name, arguments, keywords, result)
             elif isinstance(result, Value):
-                self._constants[id(result)] = result
+                self._know([result])
             return result
 
         return operation
@@ -207,13 +207,19 @@ class Tape:
             self.give_up()
             return
         if name in _FOLDED and not named and not any(type(each) in (_Slot, list) for each in given):
-            self._constants.update({id(value): value for value in results})
+            self._know(results)
             return
         for value in results:
             self._slots.setdefault(id(value), _Slot(len(self._values)))
             self._values.append(value)
         count = len(results) if result is None or several else -1
         self._steps.append(_Step(name, given, named, count, self._place()))
+
+    def _know(self, results: list[Value]) -> None:
+        """Values that are the same in each run; one that was also given is not told apart from what will be given."""
+        if any(id(value) in self._slots and id(value) not in self._constants for value in results):
+            self.give_up()
+        self._constants.update({id(value): value for value in results})
 
     def _place(self) -> Place | None:
         running = self._generator
