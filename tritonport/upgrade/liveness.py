@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
@@ -26,6 +26,21 @@ def live_behind(function: cst.FunctionDef, statement: cst.BaseStatement) -> set[
     return _of(function, statement).behind
 
 
+def unread(
+    function: cst.FunctionDef, computes: Callable[[cst.BaseSmallStatement], bool]
+) -> tuple[list[cst.BaseSmallStatement], set[str]]:
+    """The assignments whose names nothing reads any more, and the names that are read before all others.
+
+    What such an assignment reads itself does not count: a pointer that only moves itself is read by nothing.
+
+    Args:
+        computes: whether an assignment does nothing but compute its value; others count as they stand.
+    """
+    liveness = _Liveness(None, frozenset(), computes)
+    entry = liveness.before(_statements(function.body), set())
+    return list(liveness.unread.values()), entry
+
+
 def _of(function: cst.FunctionDef, statement: cst.BaseStatement, facts: Facts = frozenset()) -> _Liveness:
     liveness = _Liveness(statement, facts)
     liveness.before(_statements(function.body), set())
@@ -33,8 +48,15 @@ def _of(function: cst.FunctionDef, statement: cst.BaseStatement, facts: Facts = 
 
 
 class _Liveness:
-    def __init__(self, statement: cst.BaseStatement, facts: Facts) -> None:
+    def __init__(
+        self,
+        statement: cst.BaseStatement | None,
+        facts: Facts,
+        computes: Callable[[cst.BaseSmallStatement], bool] = lambda small: False,
+    ) -> None:
         self.statement = statement
+        self.computes = computes
+        self.unread: dict[int, cst.BaseSmallStatement] = {}
         self.known = dict(facts)
         self.at_end: set[str] = set()
         self.behind: set[str] = set()
@@ -98,6 +120,11 @@ class _Liveness:
         if isinstance(small, (cst.Break, cst.Continue)):
             return after | (self.jumps[-1] if self.jumps else set())
         assigned = set(assigned_names(cst.SimpleStatementLine([small])))
+        # A loop is gone through until its names do not grow: the last time says what is read.
+        self.unread.pop(id(small), None)
+        if assigned and not assigned & after and self.computes(small):
+            self.unread[id(small)] = small
+            return after
         return (after - assigned) | read
 
 
@@ -105,4 +132,4 @@ def _statements(suite: cst.BaseSuite) -> Sequence[cst.CSTNode]:
     return suite.body if isinstance(suite, cst.IndentedBlock) else [cst.SimpleStatementLine(list(suite.body))]  # type: ignore[arg-type]
 
 
-__all__ = ["live_at_end", "live_behind"]
+__all__ = ["live_at_end", "live_behind", "unread"]

@@ -8,7 +8,8 @@ from collections.abc import Container, Sequence
 import libcst as cst
 
 from tritonport.source.walk import walk
-from tritonport.upgrade.slices import is_pure, names_of
+from tritonport.upgrade import liveness
+from tritonport.upgrade.slices import is_pure
 
 
 def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.FunctionDef:
@@ -18,8 +19,11 @@ def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.Func
     the `functions` that are known to compute alone.
     """
     while True:
-        read = _read(node)
-        dropper = _Dropper(read, functions)
+        # Only what is a line of its own can be left out.
+        lines = [one.body for one in walk(node) if isinstance(one, cst.SimpleStatementLine)]
+        alone = {id(line[0]) for line in lines if len(line) == 1 and _computes(line[0], functions)}
+        unread, read = liveness.unread(node, lambda small: id(small) in alone)
+        dropper = _Dropper({id(one) for one in unread}, functions)
         found = node.visit(dropper)
         assert isinstance(found, cst.FunctionDef)
         if not dropper.changed:
@@ -29,33 +33,26 @@ def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.Func
     return node.with_changes(params=node.params.with_changes(params=params))
 
 
-def _read(node: cst.FunctionDef) -> set[str]:
-    """Names that are read elsewhere than in a sum that only changes themselves (`ptrs += step`)."""
-    found: set[str] = set()
-    for one in walk(node.body):
-        if isinstance(one, cst.Assign):
-            own = {target.target.value for target in one.targets if isinstance(target.target, cst.Name)}
-            found |= names_of(one.value) - own
-            for target in one.targets:
-                if not isinstance(target.target, (cst.Name, cst.Tuple, cst.List)):
-                    found |= names_of(target.target)
-        elif isinstance(one, cst.AnnAssign):
-            found |= names_of(one.value) if one.value is not None else set()
-        elif isinstance(one, cst.AugAssign):
-            found |= names_of(one.value) - names_of(one.target)
-        elif isinstance(one, (cst.Expr, cst.Return, cst.Assert)):
-            found |= names_of(one)
-        elif isinstance(one, (cst.If, cst.While)):
-            found |= names_of(one.test)
-        elif isinstance(one, cst.For):
-            found |= names_of(one.iter)
-    return found
+def _computes(small: cst.BaseSmallStatement, functions: Container[str]) -> bool:
+    """Whether an assignment to names alone does nothing else."""
+    if isinstance(small, cst.Assign):
+        targets = [target.target for target in small.targets]
+    elif isinstance(small, (cst.AnnAssign, cst.AugAssign)):
+        targets = [small.target]
+    else:
+        return False
+    return None not in [name for target in targets for name in _target_names(target)] and _pure(small, functions)
+
+
+def _pure(node: cst.CSTNode, functions: Container[str]) -> bool:
+    calls = [one.func.value for one in walk(node) if isinstance(one, cst.Call) and isinstance(one.func, cst.Name)]
+    return is_pure(node) and all(name in functions or hasattr(builtins, name) for name in calls)
 
 
 class _Dropper(cst.CSTTransformer):
-    def __init__(self, read: set[str], functions: Container[str]) -> None:
+    def __init__(self, unread: set[int], functions: Container[str]) -> None:
         super().__init__()
-        self.read = read
+        self.unread = unread
         self.functions = functions
         self.changed = False
         self.chained: set[int] = set()
@@ -86,23 +83,7 @@ class _Dropper(cst.CSTTransformer):
     def _is_unread(self, statement: cst.BaseStatement) -> bool:
         if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
             return False
-        return self._unread(statement.body[0])
-
-    def _unread(self, small: cst.BaseSmallStatement) -> bool:
-        if isinstance(small, cst.Assign):
-            targets = [target.target for target in small.targets]
-        elif isinstance(small, (cst.AnnAssign, cst.AugAssign)):
-            targets = [small.target]
-        else:
-            return False
-        names = [name for target in targets for name in _target_names(target)]
-        if not names or any(name is None or name in self.read for name in names):
-            return False
-        return self._pure(small)
-
-    def _pure(self, node: cst.CSTNode) -> bool:
-        calls = [one.func.value for one in walk(node) if isinstance(one, cst.Call) and isinstance(one.func, cst.Name)]
-        return is_pure(node) and all(name in self.functions or hasattr(builtins, name) for name in calls)
+        return id(statement.body[0]) in self.unread
 
     def visit_If(self, node: cst.If) -> None:
         if isinstance(node.orelse, cst.If):
@@ -122,7 +103,7 @@ class _Dropper(cst.CSTTransformer):
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         """An `if` without the branches that are empty, or that are the same."""
         orelse = updated_node.orelse
-        pure = self._pure(original_node.test)
+        pure = _pure(original_node.test, self.functions)
         if isinstance(orelse, cst.Else) and pure and _code(orelse.body) == _code(updated_node.body):
             if _is_empty(orelse.body):
                 return cst.RemoveFromParent()
