@@ -227,3 +227,17 @@ def test_a_type_that_is_not_that_of_memory_is_not_decided(line: str) -> None:
 def test_a_cast_at_other_places_is_none_of_an_operand() -> None:
     text = upgraded(CASTS.replace("a.dtype != b.dtype", "a.dtype != acc.dtype")).text
     assert 'args["a_ptr"].dtype' not in text
+
+
+def test_tiles_of_another_type_go_through_tma_where_threads_could_copy_none(tmp_path: Path) -> None:
+    """Of tiles that are cast cp.async has as much; where their addresses are read from memory it has nothing."""
+    cast = KERNEL.replace(
+        "        if BY_COLUMNS:\n            acc", "        b = b.to(a.dtype)\n        if BY_COLUMNS:\n            acc"
+    )
+    assert cast != KERNEL
+    found = conversion(cast, ConvertOptions(triton=VERSION, target="sm_90", stage="all"))
+    assert not any("stays as it is" in one.message for one in found.diagnostics)
+    a = torch.randint(-3, 4, (40, 48)).to(torch.float16)
+    b = torch.randint(-3, 4, (48, 64)).to(torch.float32)
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    assert torch.equal(got, a.float() @ b) and made == [True] * 3

@@ -168,7 +168,8 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         if done and (is_called(module, kernel) or _is_entry(module, kernel)):
             continue  # a form that an entry of this stage calls, or such an entry
         plan = tma_plan.plan_kernel(module, kernel, triton)
-        if options.stage == ALL and not plan.whole and "ring_layout" in available(options.target):
+        problem = _tma_problem(module, kernel, options.target)
+        if options.stage == ALL and _is_for_cp_async(module, plan, problem, options.target):
             # cp.async takes the tiles that TMA cannot, or says why it does not.
             said_of = [original.diagnostic(one, _NO_TMA) for one in plan.refused]
             if is_called(module, kernel):
@@ -176,7 +177,6 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
             else:
                 found += said_of
             continue
-        problem = _tma_problem(module, kernel, options.target)
         if plan.loads and problem is not None:
             said = Reason(NO_DESCRIPTOR, problem)
             plan = replace(plan, loads=(), refused=tuple(Refused(tile.access, said) for tile in plan.loads))
@@ -201,6 +201,19 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
     indent = str(module.tree.default_indent)
     text = break_long_lines(tma_stage.written(module, plans, spelled, options), literal.text, indent)
     return replace(literal, text=text, diagnostics=tuple(found))
+
+
+def _is_for_cp_async(module: SourceModule, plan: tma_plan.KernelPlan, problem: str | None, target: str) -> bool:
+    """Whether a kernel's tiles are left to the stage async-copy: TMA gains little, and cp.async takes as many.
+
+    Args:
+        problem: why no launch of the kernel can have descriptors.
+    """
+    if plan.whole or "ring_layout" not in available(target):
+        return False
+    by_descriptors = 0 if problem is not None else sum(bool(tile.access.loops) for tile in plan.loads)
+    by_threads = sum(len(loop.copies) for loop in plan_kernel(module, plan.kernel).loops)
+    return by_threads >= by_descriptors
 
 
 def _is_entry(module: SourceModule, kernel: Kernel) -> bool:
