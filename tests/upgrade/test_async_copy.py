@@ -213,9 +213,31 @@ def test_rows_anywhere_give_the_same(mask: str, tmp_path: Path) -> None:
     assert torch.equal(run(text, tmp_path, "sm_90", **given), run(literal, tmp_path, "sm_90", **given))
 
 
+def test_a_statement_may_compute_with_its_load(tmp_path: Path) -> None:
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    text = upgraded(matmul().replace(load, f"{load}.to(tl.float32).to(b_ptr.dtype.element_ty)"), "sm_90").text
+    assert "a = a_ring.index(slot).load(a_layout).to(gl.float32).to(b_ptr.dtype.element_ty)\n" in text
+    given = operands(70, 40, 80, torch.float16, "plain")
+    assert torch.equal(run(text, tmp_path, "sm_90", **given), given["a"].float() @ given["b"].float())
+
+
+def test_a_number_out_of_memory_says_nothing_of_runs_and_a_factor_beside_it_does() -> None:
+    """`first * K` is a multiple of 16 with K; the load of `first` is not asked again for a later iteration."""
+    ahead = "    acc = tl.zeros("
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    for number, runs in (("* K", '{None: ["BLOCK_K", "K"]}'), ("", None)):
+        text = matmul().replace(ahead, f"    first = tl.load(c_ptr).to(tl.int32)\n{ahead}", 1)
+        address = f"a_ptr + (first {number}) + offs_m[:, None] * K + (k * BLOCK_K + offs_k)[None, :]"
+        text = upgraded(text.replace(load, f"a = tl.load({address}, mask=offs_k[None, :] < left, other=0.0)")).text
+        if runs is None:
+            assert "a_ring" not in text
+        else:
+            assert f'"A_ASYNC": lambda args: copies_in_runs(args, "a_ptr", {runs})' in " ".join(text.split())
+
+
 REFUSED = {
     "if k > 2:\n            a = tl.load(a_ptrs)": ("TP302", "it stands under an if in the loop"),
-    "a = tl.load(a_ptrs).to(tl.float32).to(b_ptr.dtype.element_ty)": ("TP302", "its statement computes more"),
+    "a = tl.load(a_ptrs) * tl.load(a_ptrs + 1)": ("TP302", "its statement computes more"),
     "a = tl.load(a_ptr + tl.load(b_ptr + offs_m).to(tl.int32)[:, None] + offs_k[None, :])": (
         "TP411",
         "read from memory",

@@ -68,7 +68,8 @@ def launch(q, k, v):
 def test_two_loops_of_a_kernel_have_functions_and_places_of_their_own(n: int, tmp_path: Path) -> None:
     text = upgraded(TWO_LOOPS).text
     made = re.findall(r"^def (\w+_between_dots\w*)\(", text, re.MULTILINE)
-    assert made == ["attention_kernel_tiles_between_dots", "attention_kernel_tiles_between_dots_2"]
+    forms = ("attention_kernel_pointers", "attention_kernel_tiles")
+    assert made == [f"{form}_between_dots{number}" for form in forms for number in ("", "_2")]
     assert "free = NUM_BUFFERS - 1\n" in text and "free_2 = NUM_BUFFERS - 1\n" in text
     generator = torch.Generator().manual_seed(n)
     given = {name: torch.randn(n, 32, generator=generator).half() for name in "qkv"}

@@ -24,9 +24,15 @@ def is_fallback(module: SourceModule, kernel: Kernel, seen: frozenset[Kernel] = 
     return bool(callers) and all(is_fallback(module, one, seen | {kernel}) for one in callers)
 
 
+def entry_of(module: SourceModule, kernel: Kernel) -> Kernel | None:
+    """The entry that calls a form with pointers, where nothing else does; None for another function."""
+    callers = _callers(module, kernel)
+    return callers[0] if len(callers) == 1 and is_form(module, kernel, "pointers") else None
+
+
 def _callers(module: SourceModule, kernel: Kernel) -> list[Kernel]:
     calls = module.calls.get(kernel.name, ())
     return list({id(caller): caller for caller, _ in calls}.values())
 
 
-__all__ = ["is_fallback", "is_form"]
+__all__ = ["entry_of", "is_fallback", "is_form"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Container, Sequence
 
 import libcst as cst
 
@@ -26,17 +26,15 @@ def live_behind(function: cst.FunctionDef, statement: cst.BaseStatement) -> set[
     return _of(function, statement).behind
 
 
-def unread(
-    function: cst.FunctionDef, computes: Callable[[cst.BaseSmallStatement], bool]
-) -> tuple[list[cst.BaseSmallStatement], set[str]]:
+def unread(function: cst.FunctionDef, computing: Container[int]) -> tuple[list[cst.BaseSmallStatement], set[str]]:
     """The assignments whose names nothing reads any more, and the names that are read before all others.
 
     What such an assignment reads itself does not count: a pointer that only moves itself is read by nothing.
 
     Args:
-        computes: whether an assignment does nothing but compute its value; others count as they stand.
+        computing: the assignments, by identity, that do nothing but compute a value; others count as they stand.
     """
-    liveness = _Liveness(None, frozenset(), computes)
+    liveness = _Liveness(None, frozenset(), computing)
     entry = liveness.before(_statements(function.body), set())
     return list(liveness.unread.values()), entry
 
@@ -52,10 +50,10 @@ class _Liveness:
         self,
         statement: cst.BaseStatement | None,
         facts: Facts,
-        computes: Callable[[cst.BaseSmallStatement], bool] = lambda small: False,
+        computing: Container[int] = (),
     ) -> None:
         self.statement = statement
-        self.computes = computes
+        self.computing = computing
         self.unread: dict[int, cst.BaseSmallStatement] = {}
         self.known = dict(facts)
         self.at_end: set[str] = set()
@@ -122,7 +120,7 @@ class _Liveness:
         assigned = set(assigned_names(cst.SimpleStatementLine([small])))
         # A loop is gone through until its names do not grow: the last time says what is read.
         self.unread.pop(id(small), None)
-        if assigned and not assigned & after and self.computes(small):
+        if assigned and not assigned & after and id(small) in self.computing:
             self.unread[id(small)] = small
             return after
         return (after - assigned) | read

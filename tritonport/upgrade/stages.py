@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -23,6 +23,7 @@ from tritonport.source.parse import printed
 from tritonport.source.project import shared_project
 from tritonport.source.walk import walk
 from tritonport.upgrade import multibuffer
+from tritonport.upgrade.async_copy.fallback import as_launched, pipelined_form
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
 from tritonport.upgrade.async_copy.plan import KernelPlan, plan_kernel
 from tritonport.upgrade.bounds import is_acted_on
@@ -87,7 +88,7 @@ def steps_to(stage: str, target: str, done: Sequence[str]) -> tuple[str, ...]:
 def stages_for(target: str) -> tuple[str, ...]:
     """The stages that there are for a target, in the order in which a file goes through them."""
     copies = "tile_descriptor"
-    needs = {"tma": copies, "async-copy": "ring_layout", "multibuffer": copies, "mma": "dot_awaited"}
+    needs = {"tma": copies, "multibuffer": copies, "async-copy": "ring_layout", "mma": "dot_awaited"}
     return tuple(one for one, function in needs.items() if function in available(target))
 
 
@@ -108,7 +109,7 @@ def _with_forms(options: ConvertOptions, text: str) -> frozenset[str] | None:
     """The kernels that are asked for, with the functions that the stage tma has made of them."""
     if options.kernels is None:
         return None
-    made = re.findall(r"^def (\w+)_(tiles(?:_\d+)?)\(", text, re.MULTILINE)
+    made = re.findall(r"^def (\w+)_((?:tiles|pointers)(?:_\d+)?)\(", text, re.MULTILINE)
     return frozenset({*options.kernels, *(f"{name}_{form}" for name, form in made if name in options.kernels)})
 
 
@@ -116,13 +117,17 @@ def _copied_asynchronously(before: Conversion, original: _Original, options: Con
     """A file whose loops send the tiles that dots read through cp.async."""
     module = SourceModule(before.text, original.module.path, shared_project())
     plans: list[KernelPlan] = []
+    fallbacks: list[_Form] = []
     found = list(before.diagnostics)
     forms = "tma" in stages_of(before.text)
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
         if forms and (is_form(module, kernel) or is_fallback(module, kernel)):
-            continue  # a form that an entry of the stage tma calls
+            # A form that an entry of the stage tma calls: launches that TMA is not for come to the one with pointers.
+            form = _planned_form(module, kernel)
+            fallbacks += [] if form is None else [form]
+            continue
         plan = plan_kernel(module, kernel)
         problem = _kernel_problem(module, kernel, options.target)
         if plan.loops and problem is not None:
@@ -135,9 +140,9 @@ def _copied_asynchronously(before: Conversion, original: _Original, options: Con
     acted = {line for plan in plans for line in original.lines_of_loops(plan)}
     found = [one for one in found if not (is_acted_on(one.code, one.message) and one.line in acted)]
     found = sorted(dict.fromkeys(_said_once(found)), key=lambda one: one.sort_key)
-    if not plans:
+    if not plans and not fallbacks:
         return replace(before, diagnostics=tuple(found))
-    output = _written(module, plans, options)
+    output = _written(module, plans, fallbacks, options)
     indent = str(module.tree.default_indent)
     return replace(before, text=break_long_lines(output, before.text, indent), diagnostics=tuple(found))
 
@@ -260,7 +265,27 @@ def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
     return not is_called(module, kernel) and kernel.name not in asked_of(module.nodes)
 
 
-def _written(module: SourceModule, plans: Sequence[KernelPlan], options: ConvertOptions) -> str:
+@dataclass(frozen=True)
+class _Form:
+    """A form with pointers, the entry that calls it, and the plan of the form as if it were launched."""
+
+    kernel: Kernel
+    entry: Kernel
+    plan: KernelPlan
+
+
+def _planned_form(module: SourceModule, kernel: Kernel) -> _Form | None:
+    """The form with pointers of an entry, where loops of it can be pipelined."""
+    found = as_launched(module, kernel)
+    if found is None or not _is_launched(module, found[1]):
+        return None
+    plan = plan_kernel(module, found[0])
+    return _Form(kernel, found[1], plan) if plan.loops else None
+
+
+def _written(
+    module: SourceModule, plans: Sequence[KernelPlan], fallbacks: Sequence[_Form], options: ConvertOptions
+) -> str:
     helpers = (*_EMITTED, *_FOR_CASTS, "read_alike", "ring_depth", "start_cached_copy")
     renamed = renamed_functions(module, set(helpers), options.target, options.triton)
     functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
@@ -274,14 +299,17 @@ def _written(module: SourceModule, plans: Sequence[KernelPlan], options: Convert
     )
     changed: dict[cst.CSTNode, cst.CSTNode] = {}
     used = set(_EMITTED)
-    for plan in plans:
+    for plan in (*plans, *(one.plan for one in fallbacks)):
         if any(loop.loop.stages is not None for loop in plan.loops):
             used.add("ring_depth")
         if any(copy.widened is not None for loop in plan.loops for copy in loop.copies):
             used.update(_FOR_CASTS)
         if any(copy.hints for loop in plan.loops for copy in loop.copies):
             used.add("start_cached_copy")
+    for plan in plans:
         changed[plan.kernel.node] = pipelined(plan, names, module.tree)
+    for one in fallbacks:
+        changed.update(pipelined_form(one.plan, one.kernel, one.entry, names, module.tree))
     tree = module.tree.visit(_Swap(changed))
     assert isinstance(tree, cst.Module)
     place = next(

@@ -31,7 +31,8 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class ExpressionReader(ABC):
     """Evaluates the expressions of one kernel in an environment of affine forms.
 
-    loose: an operation on coordinates that gives no affine form gives what is known of its values, `Axis.parts`.
+    loose: an operation on coordinates that gives no affine form gives what is known of its values, `Axis.parts`, and a
+    number that is read from memory is one of its own name.
     """
 
     def __init__(self, module: SourceModule, kernel: Kernel, loose: bool = False) -> None:
@@ -51,8 +52,8 @@ class ExpressionReader(ABC):
         return self.module.tree.code_for_node(node).strip()
 
     @abstractmethod
-    def memory(self, node: cst.Call, kind: str) -> None:
-        """Called for each access; a reader of accesses records it."""
+    def memory(self, node: cst.Call, kind: str) -> Value:
+        """Called for each access, for its address; a reader of accesses records it."""
 
     def evaluate(self, node: cst.BaseExpression) -> Value:
         """The form of an expression; Opaque with a reason where it has none."""
@@ -243,7 +244,9 @@ class ExpressionReader(ABC):
             self.memory(node, "atomic")
             return Opaque(f"`{self.text(node)}` is the result of an atomic", node)
         if short in MEMORY and self._is_language(node.func):
-            self.memory(node, MEMORY[short])
+            address = self.memory(node, MEMORY[short])
+            if self.loose and short == "load" and isinstance(address, Form) and address.is_scalar:
+                return forms.scalar(self._shortened(node))
             return Opaque(f"`{self._shortened(node)}` is read from memory", node)
         if handler is not None:
             return handler(node)

@@ -82,8 +82,9 @@ class _Function(ExpressionReader):
                     raise _NotFollowed
                 self.environment[parameter.name] = self.evaluate(parameter.default)
 
-    def memory(self, node: cst.Call, kind: str) -> None:
+    def memory(self, node: cst.Call, kind: str) -> Value:
         """What only adds and multiplies has no accesses."""
+        return Opaque(f"`{self._shortened(node)}` is no sum of coordinates", node)
 
     def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
         return followed(self, node, callee, self.depth + 1)

@@ -33,7 +33,8 @@ def is_called(module: SourceModule, kernel: Kernel) -> bool:
 def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) -> list[Access]:
     """Every load, store and atomic of one kernel's own body.
 
-    loose: forms may have coordinates that are not affine (`Axis.parts`): what divides an address, not where it points.
+    loose: forms may have coordinates that are not affine (`Axis.parts`), and numbers out of memory: what divides an
+    address, not where it points.
     """
     return Reader(module, kernel, loose).read()
 
@@ -175,7 +176,7 @@ class Reader(ExpressionReader):
                 merged[name] = found
             else:
                 atom = self._joined(name, statement)
-                merged[name] = self._masks(statement, one, other) or _either(name, atom, one, other)
+                merged[name] = self._masks(statement, one, other) or _either(name, atom, one, other, self.loose)
                 if _is_number(one) and _is_number(other):
                     self.origins[atom] = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
                 if self._is_fixed(statement.test):
@@ -284,8 +285,8 @@ class Reader(ExpressionReader):
 
     # -- accesses
 
-    def memory(self, node: cst.Call, kind: str) -> None:
-        """Record a load, a store or an atomic."""
+    def memory(self, node: cst.Call, kind: str) -> Value:
+        """Record a load, a store or an atomic; its address."""
         names = ("pointer", "value", "mask", "other") if kind != "load" else ("pointer", "mask", "other")
         given: dict[str, cst.BaseExpression] = {}
         for place, argument in enumerate(node.args):
@@ -303,7 +304,7 @@ class Reader(ExpressionReader):
             if name in given:
                 self.evaluate(given[name])
         if not self.recording:
-            return
+            return address
         loop = self.loops[-1] if self.loops else None
         self.found.append(
             Access(
@@ -323,6 +324,7 @@ class Reader(ExpressionReader):
                 self.partial,
             )
         )
+        return address
 
     def _step(self, loop: Loop | None) -> Dim:
         if loop is None or loop.step is None:
@@ -345,8 +347,13 @@ def _is_number(value: Value) -> TypeGuard[Form]:
     return isinstance(value, Form) and value.is_scalar
 
 
-def _either(name: str, atom: str, one: Value, other: Value) -> Value:
-    """What a name is after an `if`: the same coordinates with another start, or nothing affine."""
+def _either(name: str, atom: str, one: Value, other: Value, loose: bool) -> Value:
+    """What a name is after an `if`: the same coordinates with another start, or nothing affine.
+
+    loose: where it is a number in one branch, an argument in the other one is no pointer.
+    """
+    if loose and _is_number(one) and _is_number(other) and None in (one.head, other.head):
+        return forms.scalar(atom)
     if isinstance(one, Form) and isinstance(other, Form) and one.axes == other.axes and one.head == other.head:
         base = dims.symbol(one.head) if one.head is not None else forms.ZERO
         return replace(one, offset=forms.plus(base, dims.opaque(atom, "")))

@@ -33,22 +33,32 @@ def pipelined(plan: KernelPlan, file: FileNames, module: cst.Module) -> cst.Func
     """The kernel with its planned loops pipelined, as deep as the loop's own hint says, else the launch."""
     node = plan.kernel.node
     names = Names({item.value for item in walk(node) if isinstance(item, cst.Name)} | file.taken)
+    body, entries = with_rings(plan, names, file, module)
+    return with_flags(node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, merge=True)
+
+
+def with_rings(
+    plan: KernelPlan, names: Names, file: FileNames, module: cst.Module, depth: str = "NUM_BUFFERS"
+) -> tuple[cst.BaseSuite, dict[str, str]]:
+    """The body of a kernel with its planned loops pipelined, and the arguments that launches fill in: what each is.
+
+    `depth`: the name for that of the rings.
+    """
     entries: dict[str, str] = {}
     launched = ""
     swaps: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     for loop in plan.loops:
         hint = loop.loop.stages
         if hint is None:
-            launched = launched or names.fresh("NUM_BUFFERS")
+            launched = launched or names.fresh(depth)
             buffers = launched
             entries[launched] = f'max(args.get("num_stages", {DEFAULT_STAGES}) - 1, 1)'
         else:
-            buffers = names.fresh("NUM_BUFFERS")
+            buffers = names.fresh(depth)
         flags = _flags(loop, names, file, entries)
         spelling = Spelling(file.gl, file.copies, buffers, file.helpers, flags)
         swaps[loop.loop.node] = LoopWriter(loop, spelling, names, module).write()
-    node = node.with_changes(body=spliced(node.body, swaps))
-    return with_flags(node, plan.kernel, entries, file.gl, file.triton, merge=True)
+    return spliced(plan.kernel.node.body, swaps), entries
 
 
 def _flags(loop: LoopPlan, names: Names, file: FileNames, entries: dict[str, str]) -> dict[int, str]:
@@ -69,4 +79,4 @@ def _condition(copy: Copy, helper: str) -> str:
     return f'{helper}(args, "{copy.runs.pointer}", {copy.runs.text()})'
 
 
-__all__ = ["FileNames", "pipelined"]
+__all__ = ["FileNames", "pipelined", "with_rings"]

@@ -169,8 +169,7 @@ class LoopWriter:
             line = self.plan.body[place]
             copy = copies.get(place)
             if copy is not None:
-                assert isinstance(line, cst.SimpleStatementLine)
-                lines.append(line.with_changes(body=self._small(f"{copy.access.target} = {self._tile(copy)}")))
+                lines.append(replaced(line, {copy.access.node: cst.parse_expression(self._tile(copy))}))
             elif place in self.plan.split.stays:
                 lines.append(replaced(line, swaps))
         return lines
@@ -244,11 +243,6 @@ class LoopWriter:
 
     def _statement(self, text: str) -> cst.BaseStatement:
         return parsed(text, self.module)
-
-    def _small(self, text: str) -> list[cst.BaseSmallStatement]:
-        line = self._statement(text)
-        assert isinstance(line, cst.SimpleStatementLine)
-        return list(line.body)
 
 
 __all__ = ["LoopWriter", "Spelling"]

@@ -15,7 +15,7 @@ from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
-from tritonport.upgrade.slices import NotSplit, Split, names_of, split
+from tritonport.upgrade.slices import NotSplit, Split, is_pure, names_of, split
 
 ZEROS = ("none", "any", "0", "0.0")
 
@@ -132,7 +132,8 @@ def _copy(access: Access, loop: Loop, body: Sequence[cst.BaseStatement], kernel:
     if place is None or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return Reason(COPY_STAYS, "its statement holds more than the load")
     small = line.body[0]
-    if not isinstance(small, cst.Assign) or small.value is not access.node:
+    alone = isinstance(small, cst.Assign) and small.value is access.node
+    if not alone and not _computes_with(small, access.node):
         return Reason(COPY_STAYS, "its statement computes more than the load")
     form = access.address
     assert isinstance(form, Form)
@@ -146,14 +147,21 @@ def _copy(access: Access, loop: Loop, body: Sequence[cst.BaseStatement], kernel:
     given = _arguments(access)
     if access.fill not in ZEROS and not _is_number(access.other):
         return Reason(COPY_STAYS, f"what it fills in, {access.fill}, is no constant")
-    operand = operand_of(access.target, body, kernel.node)
-    widened = widened_of(access.target, body, kernel.node) if form.rank == 2 else None
+    operand = operand_of(access.target, body, kernel.node) if alone else Operand()
+    widened = widened_of(access.target, body, kernel.node) if alone and form.rank == 2 else None
     if access.fill not in ZEROS or access.target in _names_outside(kernel, loop):
         operand, widened = Operand(), None
     hints = {name: given[name] for name in HINTS if name in given}
     if unknown := sorted(given.keys() - {"pointer", "mask", "other", "volatile", *HINTS}):
         return Reason(COPY_STAYS, f"it has the argument {unknown[0]}=, which a copy does not take")
     return Copy(access, place, given["pointer"], given.get("mask"), operand, runs, hints, widened)
+
+
+def _computes_with(small: cst.BaseSmallStatement, load: cst.Call) -> bool:
+    """Whether a statement gives one name what it computes of a load, and does nothing else: `x = load(p).to(t)`."""
+    if not isinstance(small, cst.Assign) or [isinstance(one.target, cst.Name) for one in small.targets] != [True]:
+        return False
+    return is_pure(small.value, lambda node: node is load)
 
 
 def _names_outside(kernel: Kernel, loop: Loop) -> set[str]:

@@ -99,13 +99,18 @@ def _needed(access: Access, form: Form, dimension: int) -> set[str] | None:
             if axis.parts:
                 return None
             parts += _ends(axis)
-    needed: set[str] = set()
+    products: list[tuple[set[str], set[str]]] = []
     for part in parts:
-        names = _multiples(part, access)
-        if names is None:
+        found = _multiples(part, access)
+        if found is None:
             return None
-        needed |= names
-    return needed
+        products += found
+    needed: list[set[str]] = []
+    for names, factors in sorted(products, key=lambda one: (len(one[0]), sorted(one[0]))):
+        # A product is a multiple of 16 where one of its factors is.
+        if not any(known <= factors for known in needed):
+            needed.append(names)
+    return set().union(*needed)
 
 
 def _ends(axis: Axis) -> list[Dim]:
@@ -113,17 +118,19 @@ def _ends(axis: Axis) -> list[Dim]:
     return [part for part in (axis.start, axis.wrap, axis.clamp) if part is not None] if axis.bent else []
 
 
-def _multiples(dim: Dim, access: Access) -> set[str] | None:
-    """The arguments that make a sum a multiple of 16; None where a term of it may not be one."""
-    needed: set[str] = set()
+def _multiples(dim: Dim, access: Access) -> list[tuple[set[str], set[str]]] | None:
+    """Per term of a sum the arguments that make it a multiple of 16, and all arguments among its factors; None where a
+    term may not be one."""
+    found: list[tuple[set[str], set[str]]] = []
+    parameters = {one.name for one in access.kernel.parameters}
     for monomial, factor in dim.terms:
         if factor % 16 == 0:
             continue
         names = _arguments(monomial, access)
         if names is None:
             return None
-        needed |= names
-    return needed
+        found.append((names, names | (parameters & set(monomial))))
+    return found
 
 
 def _arguments(monomial: tuple[str, ...], access: Access) -> set[str] | None:

@@ -19,9 +19,9 @@ from tritonport.source.module import SourceModule
 from tritonport.source.parse import printed
 from tritonport.source.project import shared_project
 from tritonport.source.walk import calls_in, walk
-from tritonport.upgrade.dots import is_written_dot
+from tritonport.upgrade.dots import called, is_written_dot
 from tritonport.upgrade.file_edit import alias, renamed_functions, stages_of, with_functions, with_header
-from tritonport.upgrade.forms import is_fallback
+from tritonport.upgrade.forms import is_fallback, is_form
 from tritonport.upgrade.mma.deferred import Deferred, plan_or_defer
 from tritonport.upgrade.mma.depth import deeper, launched_by, with_chain, with_two_places
 from tritonport.upgrade.mma.kept import Written, write_kept
@@ -236,20 +236,7 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
         if any(dot.starter is None and isinstance(dot.call.func, cst.Name) for dot in dots):
             imports.append("from triton.experimental.gluon.language.nvidia.hopper import warpgroup_mma_wait")
     deep = {one.kernel.node for one in planned if isinstance(one.plan, KeptUnderWay) and one.plan.waits}
-    kept = {
-        one.kernel.name: one.plan.delay.depth if one.plan.delay is not None else ""
-        for one in planned
-        if isinstance(one.plan, KeptUnderWay)
-    }
-    chained = {one.kernel.name for one in planned} - kept.keys()
-    entries: dict[cst.FunctionDef, Callable[[cst.FunctionDef], cst.FunctionDef]] = {}
-    for kernel in module.kernels:
-        if kernel.node in deep:
-            continue
-        if launched_by(kernel.node, set(kept)):
-            entries[kernel.node] = partial(with_two_places, depths=kept)
-        elif launched_by(kernel.node, chained):
-            entries[kernel.node] = with_chain
+    entries = _entries(module, planned, deep)
     splice = _Splice(changed, functions, deep, entries)
     kernels = {id(one.kernel.node) for one in planned} | {id(node) for node in entries}
     body: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
@@ -266,6 +253,42 @@ def _written(module: SourceModule, planned: Sequence[Found], options: ConvertOpt
     body = with_functions(module, body, used, place, options.target, options.triton, imports, renamed)
     text = printed(module.tree.with_changes(body=body))
     return with_header(text, "mma", options.target, TRITON_VERSIONS[0], TRITON_VERSIONS[-1])
+
+
+def _entries(
+    module: SourceModule, planned: Sequence[Found], deep: set[cst.FunctionDef]
+) -> dict[cst.FunctionDef, Callable[[cst.FunctionDef], cst.FunctionDef]]:
+    """What changes in kernels that call the planned ones: the depth of the rings that their launches fill in."""
+    tiles = [one for one in planned if not is_form(module, one.kernel, "pointers")]
+    kept = {
+        one.kernel.name: one.plan.delay.depth if one.plan.delay is not None else ""
+        for one in tiles
+        if isinstance(one.plan, KeptUnderWay)
+    }
+    chained = {one.kernel.name for one in tiles} - kept.keys()
+    deeper_forms = {one.kernel.name for one in planned if one.kernel.node in deep}
+    entries: dict[cst.FunctionDef, Callable[[cst.FunctionDef], cst.FunctionDef]] = {}
+    for kernel in module.kernels:
+        if kernel.node in deep:
+            continue
+        edits: list[Callable[[cst.FunctionDef], cst.FunctionDef]] = []
+        if any(called(node) in deeper_forms for node in walk(kernel.node.body)):
+            edits.append(deeper)
+        if launched_by(kernel.node, set(kept)):
+            edits.append(partial(with_two_places, depths=kept))
+        elif launched_by(kernel.node, chained):
+            edits.append(with_chain)
+        if edits:
+            entries[kernel.node] = partial(_edited, edits)
+    return entries
+
+
+def _edited(
+    edits: Sequence[Callable[[cst.FunctionDef], cst.FunctionDef]], function: cst.FunctionDef
+) -> cst.FunctionDef:
+    for edit in edits:
+        function = edit(function)
+    return function
 
 
 class _Splice(cst.CSTTransformer):

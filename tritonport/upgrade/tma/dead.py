@@ -22,7 +22,7 @@ def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.Func
         # Only what is a line of its own can be left out.
         lines = [one.body for one in walk(node) if isinstance(one, cst.SimpleStatementLine)]
         alone = {id(line[0]) for line in lines if len(line) == 1 and _computes(line[0], functions)}
-        unread, read = liveness.unread(node, lambda small: id(small) in alone)
+        unread, read = liveness.unread(node, alone)
         dropper = _Dropper({id(one) for one in unread}, functions)
         found = node.visit(dropper)
         assert isinstance(found, cst.FunctionDef)
