@@ -1,4 +1,4 @@
-"""Index ranges in loops that have dots: made before the loop, as Triton's compiler moves them there."""
+"""Index ranges in loops: made before the loop, as Triton's compiler moves them there."""
 
 import pytest
 
@@ -61,9 +61,10 @@ def test_what_the_loop_changes_stays() -> None:
     assert any("gl.arange(0, size, layout=" in line for line in inside)
 
 
-def test_loops_without_dots_stay_as_they_are() -> None:
-    _, inside = written("o = i * 64 + tl.arange(0, 64)", dot="tl.store(y_ptr + o, o)")
-    assert any("gl.arange(0, 64, layout=" in line for line in inside)
+def test_a_loop_without_dots_has_them_before_it_too() -> None:
+    before, inside = written("o = i * 64 + tl.arange(0, 64)", dot="tl.store(y_ptr + o, o)")
+    assert any("o_in_block = gl.arange(0, 64, layout=" in line for line in before)
+    assert not any("arange" in line for line in inside)
 
 
 @pytest.mark.parametrize("outer", ["for j in range(n):", "while n > 1:"])

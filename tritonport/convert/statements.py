@@ -15,7 +15,7 @@ from tritonport.convert.iterables import iterable
 from tritonport.convert.output import OutputFile
 from tritonport.convert.ranges import ranges_before
 from tritonport.convert.sinking import raise_masks, sink_loads
-from tritonport.convert.staging import has_dot, tiles_to_stage
+from tritonport.convert.staging import tiles_to_stage
 from tritonport.convert.syntax import ignored_at, one_per_line, without_notes
 from tritonport.report import Diagnostic
 from tritonport.report.comments import is_ignored, render_note
@@ -113,7 +113,7 @@ class StatementWriter(AssignmentWriter):
             before[0] = before[0].with_changes(leading_lines=written.leading_lines)
             written = written.with_changes(leading_lines=[])
         ranges: list[cst.BaseStatement] = []
-        if self.final and has_dot(line, self.frames):
+        if self.final:
             ranges, written = ranges_before(written, self.names.fresh, self._is_assigned_once)
         return [*ranges, *before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
 
