@@ -14,6 +14,7 @@ from tritonport.convert.finished_tiles import finished_tiles
 from tritonport.convert.iterables import iterable
 from tritonport.convert.output import OutputFile
 from tritonport.convert.ranges import ranges_before
+from tritonport.convert.shared_masks import masks_before
 from tritonport.convert.sinking import raise_masks, sink_loads
 from tritonport.convert.staging import tiles_to_stage
 from tritonport.convert.syntax import ignored_at, one_per_line, without_notes
@@ -38,7 +39,6 @@ class StatementWriter(AssignmentWriter):
                 small += self.small(statement)
             return body.with_changes(body=small)
         assert isinstance(body, cst.IndentedBlock)
-        written: list[cst.BaseStatement] = []
         lines = raise_masks(sink_loads(body.body, self.frames), self.frames) if self.depth else body.body
         lines = self.moved.in_order(lines)
         self.staged |= tiles_to_stage(lines, self.frames)
@@ -49,14 +49,17 @@ class StatementWriter(AssignmentWriter):
             for line in reversed(lines):
                 self._statement(line)
             return body
+        written: list[tuple[cst.BaseStatement, list[cst.BaseStatement]]] = []
         for line in lines:
-            written += self._statement(line)
-            written += [
+            made = self._statement(line)
+            made += [
                 cst.SimpleStatementLine([self.in_shared_memory(tile.variable, tile)])
                 for tile in dict.fromkeys(self.finished.values())
                 if tile.after is line and tile.staged
             ]
-        return body.with_changes(body=written)
+            written.append((line, made))
+        parts = masks_before(written, self.frames, self.names.fresh)
+        return body.with_changes(body=[line for part in parts for line in part])
 
     def _find_finished(self, lines: Sequence[cst.BaseStatement]) -> None:
         """Note the operands of a block's dots that are finished further up in it, once."""
