@@ -34,6 +34,7 @@ class Root:
     `apart`: it is of such a vector, and what is moved there is converted, not computed again.
     `pinned`: it is not chosen but given.
     `rowwise`: the result of a dot whose rows are reduced.
+    `beside`: of a tile that a dot takes, the layout of its other tile, whose elements may have another width.
     """
 
     rank: int
@@ -51,6 +52,7 @@ class Root:
     within: Slice | None = None
     apart: bool = False
     pinned: Pinned | None = None
+    beside: Root | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,13 @@ class Dot:
     """What the layout of a dot's result depends on: the size it sums over, the operands' type, and the precision.
 
     `element` is the operands' type as source text or the pointer arguments it is read through; `precision` is source
-    text.
+    text. `scaled`: which operands have scales, and then elements of 8 bits or fewer.
     """
 
     k: Dim
     element: tuple[str, ...]
     precision: str
+    scaled: tuple[bool, bool] = field(default=(False, False), compare=False)
 
 
 @dataclass(frozen=True)

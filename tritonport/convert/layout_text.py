@@ -119,6 +119,26 @@ def _dot_layout(
     return f"mma_layout([{shape}], {dot.k.text}, {element}, {gl}.num_warps(), {dot.precision}{chain})"
 
 
+def _beside_text(
+    root: Root, other: Root, pointers: Sequence[str], known: dict[Term, str], aligned: str, triton: str
+) -> str:
+    """`w_ptr if BLOCK_M == BLOCK_N else None`: the other tile of a dot, where it is of the same shape; empty where that
+    is not said by the sizes alone.
+
+    pointers: what the other one is read through. aligned: when its rows are aligned, where this one's may be and they
+    are not.
+    """
+    order = order_text(root, set(), triton)
+    if len(pointers) != 1 or is_dtype(pointers[0]) or _joined(other, pointers[0]) != 1 or other not in known:
+        return ""
+    if " if " in order or order_text(other, set(), triton) != order or None in (*root.shape, *other.shape):
+        return ""
+    sizes = zip(root.shape, other.shape, strict=True)
+    left, right = zip(*((a, b) for a, b in sizes if a is not None and b is not None and a.text != b.text), strict=True)
+    shapes = [_sizes(each) if len(each) == 1 else f"[{_sizes(each)}]" for each in (left, right)]
+    return f"{pointers[0]} if {' and '.join([' == '.join(shapes), *([aligned] if aligned else [])])} else None"
+
+
 def definitions(
     root: Root,
     name: str,
@@ -172,10 +192,16 @@ def definitions(
                 factor: f"element_bits({', '.join(t for t, own in zip(typed, factors, strict=True) if own == factor)})"
                 for factor in dict.fromkeys(factors)
             }
+        aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
+        other = root.beside
+        if other in known and list(groups) == [1] and called:
+            needed = alignment.condition(other, known[other].removesuffix("layout").rstrip("_"), names)
+            behind = pointers_of(other, integers, parameters, alignment.constants)
+            narrow = _beside_text(root, other, behind, known, needed if needed != aligned else "", triton)
+            groups = {1: f"{groups[1][:-1]}, {narrow})"} if narrow else groups
         texts = [text if factor == 1 else f"{factor} * {text}" for factor, text in groups.items()]
         bits = texts[0] if len(texts) == 1 else f"min({', '.join(texts)})"
         unit = bits_condition(root, called)
-        aligned = alignment.condition(root, name.removesuffix("layout").rstrip("_"), names)
         both = [f"({part})" if " or " in part and unit and aligned else part for part in (unit, aligned) if part]
         condition = " and ".join(both)
         stride = re.fullmatch(r"unit\((\w+)\)", unit)

@@ -108,3 +108,38 @@ def mark_rowwise(values: list[Value]) -> None:
             root = resolve(value.focus)
             if isinstance(root, Root) and root.dot is not None and value.result_axis == root.rank - 1:
                 root.rowwise = True
+
+
+def mark_beside(values: list[Value]) -> None:
+    """Tiles of dots whose other tile has narrower elements, it seems: it is cast, or it alone has scales.
+
+    Triton's coalescing pass gives tiles of one shape that lie the same way as many elements per thread as the
+    narrowest of them fills 16 bytes with (`CoalescePass::setCoalescedEncoding`): their indices and masks are one.
+    """
+    for value in values:
+        if value.dot is None:
+            continue
+        left, right = (_read_tile(operand.value) for operand in value.operands[:2])
+        if left is None or right is None or left[0] is right[0]:
+            continue
+        narrow = value.dot.scaled if any(value.dot.scaled) else (left[1], right[1])
+        if narrow == (False, True):
+            left[0].beside = right[0]
+        elif narrow == (True, False):
+            right[0].beside = left[0]
+
+
+def _read_tile(value: Value) -> tuple[Root, bool] | None:
+    """The layout in which an operand of a dot is read from memory, and whether it is cast on its way; None where it is
+    more than a tile of its own."""
+    cast = False
+    while value.op != "load":
+        if value.op != "permute" and not (value.arithmetic and value.op != "phi"):
+            return None
+        tiles = [operand.value for operand in value.operands if operand.value.rank == value.rank and not operand.path]
+        if len(tiles) != 1:
+            return None
+        cast |= value.op == "cast" and value.element != tiles[0].element
+        value = tiles[0]
+    root = resolve(value.focus) if value.focus is not None else None
+    return (root, cast) if isinstance(root, Root) and root.pinned is None and root.dot is None else None

@@ -22,7 +22,7 @@ from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve, root_of
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.edges import Edge
-from tritonport.layouts.marks import mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
+from tritonport.layouts.marks import mark_beside, mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.unification import rearranged, unify
 from tritonport.layouts.vector_groups import VectorGroup, vector_groups
@@ -182,6 +182,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
     merge_equal([value.focus for value in values if value.focus is not None])
     recompute(edges)
     mark_rowwise(values)
+    mark_beside(values)
     for value in values:
         root = resolve(value.focus) if value.focus is not None else None
         if isinstance(root, Root):

@@ -53,8 +53,8 @@ def dot_scaled(interpreter: Evaluator, call: Call) -> Value:
     rows, columns = left[1].shape[0], right[1].shape[1]
     shape = (rows if a_along_k else _twice(rows), columns if b_along_k else _twice(columns))
     arguments = [left, right]
-    for name in ("lhs_scale", "rhs_scale"):
-        scale = call.value(name)
+    scales = [call.value(name) for name in ("lhs_scale", "rhs_scale")]
+    for name, scale in zip(("lhs_scale", "rhs_scale"), scales, strict=True):
         if scale is None:
             continue
         if not scale.is_tensor or scale.rank != 2:
@@ -64,6 +64,7 @@ def dot_scaled(interpreter: Evaluator, call: Call) -> Value:
     acc = call.arguments.get("acc")
     if acc is not None and acc[1].is_tensor:
         operands.append(Operand(acc[0], acc[1], padding(acc[1].rank, 2)))
+    compute_type = _compute_type(a_known, a_format, b_known, b_format)
     return tensor(
         call,
         interpreter,
@@ -71,7 +72,7 @@ def dot_scaled(interpreter: Evaluator, call: Call) -> Value:
         shape,
         operands,
         strides=(strides.UNKNOWN,) * 2,
-        dot=Dot(GROUP, (_compute_type(a_known, a_format, b_known, b_format),), '"tf32"'),
+        dot=Dot(GROUP, (compute_type,), '"tf32"', (scales[0] is not None, scales[1] is not None)),
         element=("gl.float32",),
     )
 
