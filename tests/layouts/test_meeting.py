@@ -87,3 +87,32 @@ def test_results_behind_a_mask_are_those_of_the_original(tmp_path: Path) -> None
             side[(1,)](x, y, keep, out, BLOCK=64)
         results.append(out)
     assert torch.equal(*results) and results[0].unique().numel() > 50
+
+
+STATISTICS = (
+    HEAD
+    + """
+def kernel(x_ptr, out_ptr, S: tl.constexpr):
+    r = tl.arange(0, S)
+    x = tl.load(x_ptr + r[:, None] * S + r[None, :])
+    mean = tl.sum(x, axis=1) / S
+{first}    tl.store(out_ptr + S + r, {second})
+"""
+)
+STORED = "    tl.store(out_ptr + r, mean)\n"
+
+
+def test_what_is_converted_to_be_stored_meets_another_statistic_there() -> None:
+    text = convert(STATISTICS.format(first=STORED, second="tl.sum(x, axis=0) + mean")).text
+    mean = "gl.convert_layout(mean, out_layout)"
+    assert f"gl.store(out_ptr + r_out, {mean})\n" in text
+    assert f"out_ptr + S + r_out, gl.convert_layout(gl.sum(x, axis=0), out_layout) + {mean}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("", "tl.sum(x, axis=0) + mean"), (STORED, "tl.sum(x, axis=1) + mean"), (STORED, "tl.sum(x, axis=0) + mean + 1")],
+)
+def test_other_statistics_meet_where_one_of_them_is(first: str, second: str) -> None:
+    text = convert(STATISTICS.format(first=first, second=second)).text
+    assert ", out_layout) + gl.convert_layout(" not in text

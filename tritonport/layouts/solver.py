@@ -177,8 +177,11 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
         _satisfy_group(group)
     _satisfy_vectors(list(vectors))
     for edge in stored:
-        if not isinstance(normal(edge.producer.term), Slice) or _meets_conversion(edge.producer):
-            _satisfy(edge)
+        if isinstance(normal(edge.producer.term), Slice) and not _meets_conversion(edge.producer):
+            continue
+        if _converted_anyway(edge, edges, stored):
+            edge.producer.focus = Root(1, edge.producer.shape)
+        _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
     recompute(edges)
     mark_rowwise(values)
@@ -260,6 +263,22 @@ def _meets_conversion(value: Value) -> bool:
                 seen.add(id(other))
                 work.append(other)
     return False
+
+
+def _converted_anyway(stored: Edge, edges: Iterable[Edge], others: Iterable[Edge]) -> bool:
+    """Whether a stored statistic is computed from two, in slices of different layouts, of which the one that would be
+    converted for it is converted to be stored too: then the other one meets it there, at no more conversions."""
+    value, term = stored.producer, normal(stored.producer.term)
+    if not isinstance(term, Slice) or not value.arithmetic or value.op == "phi":
+        return False
+    if value.focus is None or value.focus.pinned is not None:
+        return False
+    if any(edge.producer is value and edge is not stored for edge in edges):
+        return False
+    operands = [edge.producer for edge in edges if edge.consumer is value]
+    elsewhere = [operand for operand in operands if not equivalent(operand.term, term)]
+    kept = {edge.producer for edge in others if isinstance(normal(edge.producer.term), Slice)}
+    return len(operands) == 2 and len(elsewhere) == 1 and elsewhere[0] in kept
 
 
 def recompute(edges: list[Edge]) -> None:
