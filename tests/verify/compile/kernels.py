@@ -69,6 +69,16 @@ def pipelined(in_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def flattened(in_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    for row in tl.range(0, n, flatten=True):
+        total = tl.zeros([BLOCK], tl.float32)
+        for step in range(n):
+            total += tl.load(in_ptr + step * BLOCK + offs)
+        tl.store(out_ptr + row * BLOCK + offs, total)
+
+
+@triton.jit
 def accumulate(x_ptr, sum_ptr, lock_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     tl.atomic_add(sum_ptr + offs, tl.load(x_ptr + offs))

@@ -106,6 +106,14 @@ def test_num_stages_of_the_loop_counts_only_as_launched() -> None:
     assert launched.shared >= 3 * 4096
 
 
+def test_loops_are_made_one_to_be_pipelined_only_as_launched() -> None:
+    signature = {"in_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
+    spec = {"fn": kernels.flattened, "signature": signature, "constexprs": {"BLOCK": 128}}
+    plain, launched = compile_kernel(spec, "sm_90"), compile_kernel(spec, "sm_90", as_launched=True)
+    assert (plain.ttgir.count("scf.for"), plain.ttgir.count("scf.if")) == (2, 0)
+    assert "scf.if" in launched.ttgir
+
+
 def test_atomics() -> None:
     signature = {"x_ptr": "*fp32", "sum_ptr": "*fp32", "lock_ptr": "*i32"}
     spec = {"fn": kernels.accumulate, "signature": signature, "constexprs": {"BLOCK": 512}}

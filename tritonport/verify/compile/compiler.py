@@ -68,7 +68,11 @@ def _descriptor_type(kind: str) -> str:
 
 
 def _forget_pipelining() -> None:
-    """Make ``tl.range`` drop num_stages and warp_specialize: with num_stages=1 nothing is to be pipelined."""
+    """Make ``tl.range`` drop num_stages, warp_specialize and flatten: with num_stages=1 nothing is to be pipelined.
+
+    ``flatten`` makes one loop of a nest "to pipeline the flattened loop" (``tl.range``). Without a pipeline it only
+    computes what the outer loop computes under a condition in the inner one, and carries it.
+    """
     import triton.language as tl
 
     original = tl.range.__init__
@@ -77,6 +81,7 @@ def _forget_pipelining() -> None:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         self.num_stages = None
+        self.flatten = False
         self.warp_specialize = False
 
     tl.range.__init__ = init
