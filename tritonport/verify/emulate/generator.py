@@ -9,114 +9,29 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
-import triton
 import triton.experimental.gluon.language as gl
 import triton.language as tl
 from triton.compiler import code_generator as front_end
 from triton.compiler.code_generator import CodeGenerator
 from triton.language.core import _unwrap_if_constexpr
-from triton.runtime.jit import JITFunction
 
+from tritonport.verify.emulate.branches import BranchOps
 from tritonport.verify.emulate.code import expression_at
 from tritonport.verify.emulate.elementwise import map_elementwise
-from tritonport.verify.emulate.errors import Divergence, Fault, Frame, ReturnSignal
-from tritonport.verify.emulate.kept import Kept
+from tritonport.verify.emulate.errors import Fault, Frame, ReturnSignal
+from tritonport.verify.emulate.functions import position_of, tree_of
 from tritonport.verify.emulate.kept_ops import KeptOps
-from tritonport.verify.emulate.loops import LoopOps, mark_named, names_in
-from tritonport.verify.emulate.shared import Place
+from tritonport.verify.emulate.loops import LoopOps
+from tritonport.verify.emulate.programs import Run
 
 # In Triton 3.6 (not in 3.9) a constexpr becomes a tensor when it is returned, and a call without a result gives None.
 _KEEPS_CONSTEXPR_RESULTS = hasattr(front_end, "normalize_value")
 
-_TRITON = os.path.dirname(triton.__file__)
 
-
-@dataclass
-class Run:
-    """What the programs of one launch share.
-
-    ``deadline`` is a ``time.monotonic()`` value in seconds; ``loop_limit`` bounds the iterations of one loop. ``kept``
-    is what has run before.
-    """
-
-    builder: Any
-    semantic: Any
-    is_gluon: bool
-    deadline: float
-    loop_limit: int
-    kept: Kept
-    frames: list[Generator] = field(default_factory=list)
-    failure: list[Frame] = field(default_factory=list)
-    first_program: bool = True
-    _scopes: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
-    _globals: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _global_keys: dict[int, int] = field(default_factory=dict)
-
-    def scope(self, function: Any) -> dict[str, Any]:
-        """The globals and captured variables of a device function, with the target's modules in place."""
-        known = self._scopes.get(id(function))
-        if known is None:
-            modules = self.builder.module_map
-            scope: dict[str, Any] = {}
-            for name, value in function.get_capture_scope().items():
-                if isinstance(value, ModuleType):
-                    scope[name] = modules.get(value.__name__, value)
-                elif (home := getattr(value, "__module__", "")) in modules:
-                    scope[name] = getattr(modules[home], value.__name__)
-                else:
-                    scope[name] = value
-            known = self._scopes[id(function)] = (function, scope)
-        return known[1]
-
-    def checked_globals(self, function: Any) -> dict[str, Any]:
-        """The globals a device function has used so far."""
-        return self._globals.setdefault(id(function), {})
-
-    def globals_key(self, function: Any) -> int:
-        """A number for what a device function, and what it calls, find outside of themselves."""
-        known = self._global_keys.get(id(function))
-        if known is None:
-            # For a function that calls itself.
-            self._global_keys[id(function)] = 0
-            scope = self.scope(function)
-            found = {name: scope[name] for name in sorted(names_in([_tree(function)])) if name in scope}
-            called = [value for value in found.values() if isinstance(value, JITFunction)]
-            inner = tuple(self.globals_key(each) for each in called if not _position(each)[0].startswith(_TRITON))
-            known = self._global_keys[id(function)] = self.kept.globals_key(found, inner)
-        return known
-
-    def note_failure(self) -> None:
-        """Keep the call stack of the first error that is on its way out."""
-        if not self.failure:
-            self.failure = [frame.place() for frame in self.frames]
-
-    def where(self) -> Place:
-        """The line of the user's own source that runs."""
-        own = [frame for frame in self.frames if not frame.file_name.startswith(_TRITON)]
-        frame = (own or self.frames)[-1]
-        return Place(frame.file_name, frame.line)
-
-    def switch(self, partition: Any) -> None:
-        """Another partition runs: its call stack is the current one."""
-        self.frames = partition.frames
-
-    def site(self) -> tuple[Any, ...]:
-        """Identifies the call that runs, as the compiler sees it: inlined and with static loops unrolled."""
-        return tuple((id(frame.cur_node), *frame.unrolled) for frame in self.frames)
-
-    def check_time(self) -> None:
-        if time.monotonic() > self.deadline:
-            raise Fault("the launch runs longer than the time limit")
-
-
-class Generator(LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Triton has no types
+class Generator(BranchOps, LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Triton has no types
     """Runs one call of one device function."""
 
     def __init__(self, run: Run, function: Any, caller_context: Any = None) -> None:
@@ -127,7 +42,7 @@ class Generator(LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Trito
         self.builder = run.builder
         self.semantic = run.semantic
         self.name_loc_as_prefix = None
-        self.file_name, self.begin_line = _position(function)
+        self.file_name, self.begin_line = position_of(function)
         self.begin_col = 0
         self.gscope = run.scope(function)
         self.lscope: dict[str, Any] = {}
@@ -177,7 +92,7 @@ class Generator(LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Trito
         frames = self.run.frames
         frames.append(self)
         try:
-            self.visit_compound_statement(_tree(self.jit_fn).body)
+            self.visit_compound_statement(tree_of(self.jit_fn).body)
             result = tl.constexpr(None) if _KEEPS_CONSTEXPR_RESULTS else None
         except ReturnSignal as signal:
             result = signal.value
@@ -274,68 +189,6 @@ class Generator(LoopOps, KeptOps, CodeGenerator):  # type: ignore[misc]  # Trito
             return self.semantic.to_tensor(value)
         return value
 
-    # Branches.
-
-    def _truth(self, node: ast.AST, condition: Any) -> bool:
-        """The value of a condition; ``condition`` is a tensor with one element, or a compile-time value."""
-        if not isinstance(condition, tl.tensor):
-            value = _unwrap_if_constexpr(condition)
-            if type(value) not in front_end._condition_types:
-                names = ", ".join(kind.__name__ for kind in front_end._condition_types)
-                raise self._unsupported(
-                    node,
-                    f"`if` conditionals can only accept values of type {{{names}}}, not objects of type "
-                    f"{type(value).__name__}",
-                )
-            return bool(value)
-        if front_end._is_non_scalar_tensor(condition):
-            raise self._unsupported(node, "Boolean value of Tensor with more than one value is ambiguous")
-        self.depends_on_data()
-        value = condition.to(tl.int1, _semantic=self.semantic).handle.data
-        if value.size != 1:
-            raise Divergence
-        return bool(value.reshape(()))
-
-    def visit_If(self, node: ast.If) -> None:
-        condition = self.visit(node.test)
-        taken = self._truth(node, condition)
-        active, idle = (node.body, node.orelse) if taken else (node.orelse, node.body)
-        if not isinstance(condition, tl.tensor):
-            self.visit_compound_statement(active)
-            return
-        if _contains_return(node):
-            if self.scf_stack:
-                raise self._unsupported(
-                    node, "Cannot have `return` statements inside `while` or `for` statements in triton."
-                )
-            self.returns_depend_on_data = True
-        before, outer_defs = dict(self.lscope), self.local_defs
-        self.local_defs = {}
-        self.visit_compound_statement(active)
-        defined, after = self.local_defs, self.lscope
-        self.lscope, self.local_defs = before, outer_defs
-        mark_named(idle, before)
-        in_both = _assigned_names(idle)
-        for name in defined:
-            old: Any = before.get(name)
-            if front_end._is_triton_value(old):
-                same = type(after[name]) is type(old) and after[name].type == old.type
-                assert same, (
-                    f"initial value for `{name}` is of type {old}, but the "
-                    f"{'then' if taken else 'else'} block redefines it as {after[name]}"
-                )
-                self.set_value(name, after[name])
-            elif name in in_both:
-                # What only one branch defines does not exist after it.
-                self.set_value(name, after[name])
-
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
-        condition = self.visit(node.test)
-        chosen = node.body if self._truth(node, condition) else node.orelse
-        if not isinstance(condition, tl.tensor):
-            return self.visit(chosen)
-        return self.semantic.to_tensor(self.visit(chosen))
-
     # Compile-time functions.
 
     def _static_print(self, node: ast.Call) -> Any:
@@ -372,15 +225,6 @@ def _visitor(kind: type[ast.AST]) -> Any:
     return known
 
 
-def _tree(function: Any) -> ast.FunctionDef:
-    """The parsed definition of a device function, the same one in every launch."""
-    # Kept by the function itself: hashing one means hashing all that it calls.
-    known: tuple[str, ast.FunctionDef] | None = getattr(function, "_emulated_tree", None)
-    if known is None or known[0] != function.src:
-        known = function._emulated_tree = (function.src, function.parse().body[0])
-    return known[1]
-
-
 def as_argument(value: Any) -> Any:
     """A value as the callee of a device function sees it: compile-time values become constexprs."""
     if isinstance(value, tuple | tl.tuple):
@@ -388,37 +232,3 @@ def as_argument(value: Any) -> Any:
     if value is None or not front_end._is_triton_value(value):
         return tl.constexpr(value)
     return value
-
-
-def _position(function: Any) -> tuple[str, int]:
-    """The file of a device function, and the line before its ``def`` (the AST counts from the ``def``)."""
-    if hasattr(function, "def_file_line_number"):
-        return function.file_name, function.def_file_line_number - 1
-    from triton.runtime.jit import get_jit_fn_file_line
-
-    path, line = get_jit_fn_file_line(function)
-    return path, line - 1
-
-
-def _contains_return(node: ast.AST) -> bool:
-    known = getattr(node, "_contains_return", None)
-    if known is None:
-        known = any(isinstance(child, ast.Return) for child in ast.walk(node))
-        node._contains_return = known  # type: ignore[attr-defined]
-    return bool(known)
-
-
-def _assigned_names(statements: list[ast.stmt]) -> set[str]:
-    if not statements:
-        return set()
-    # Kept by the first of them: a list cannot.
-    known: set[str] | None = getattr(statements[0], "_assigned_names", None)
-    if known is None:
-        known = {
-            child.id
-            for statement in statements
-            for child in ast.walk(statement)
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
-        }
-        statements[0]._assigned_names = known  # type: ignore[attr-defined]
-    return known

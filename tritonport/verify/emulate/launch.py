@@ -21,10 +21,11 @@ from tritonport.verify.emulate.elementwise import convert_fp8e4b15
 from tritonport.verify.emulate.errors import EmulationError, Fault, Frame, NotEmulated, Unsupported
 from tritonport.verify.emulate.exact_memory import ExactMemory
 from tritonport.verify.emulate.exact_ops import ExactBuilder
-from tritonport.verify.emulate.generator import Generator, Run
+from tritonport.verify.emulate.generator import Generator
 from tritonport.verify.emulate.kept import kept_of
 from tritonport.verify.emulate.layouts import GluonBuilder
 from tritonport.verify.emulate.memory import MaskUse
+from tritonport.verify.emulate.programs import Run
 from tritonport.verify.emulate.semantic import EmulatedGluon, EmulatedTriton
 from tritonport.verify.emulate.shared import Place
 
