@@ -47,6 +47,8 @@ def test_wrong_already():
     assert scale(torch.ones(3, device="cuda"), 2.0).sum() == 7
 """
 Check = Callable[..., Result]
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Each pytest would import Hypothesis and others, which takes most of its time."""
 SCRIPT = """
 import torch
 
@@ -74,7 +76,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check_whole(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tritonport", "parity-check", "kernels/ops/scale.py", "--tiers", "T2", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), **NO_PLUGINS}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -86,6 +88,9 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Check:
 
     def call(folder: Path, *arguments: str, file: str = "kernels/ops/scale.py") -> Result:
         monkeypatch.chdir(folder)
+        if "-n" not in arguments:
+            for name, value in NO_PLUGINS.items():
+                monkeypatch.setenv(name, value)
         return CliRunner().invoke(cli, ["parity-check", file, "--tiers", "T2", *arguments])
 
     return call
