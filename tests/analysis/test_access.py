@@ -125,6 +125,16 @@ def test_what_a_body_leaves_as_it_is_keeps_its_form(body: str, offset: str | Non
         assert show(store.address.offset) == "out_ptr + step"
 
 
+@pytest.mark.parametrize(
+    "more", ["k", "k * M", "k // 2", "last", "tl.cdiv(k, 2)", "tl.cdiv(last, 2)", "steps"], ids=lambda more: more
+)
+def test_a_number_that_the_loop_changes_is_no_step(more: str) -> None:
+    inner = "last = k * 3\nsteps = 0\nfor j in range(k):\n    steps += 1"
+    loop = textwrap.indent(f"{inner}\nx = tl.load(x_ptr + first + tl.arange(0, BK))\nfirst += {more}", "    ")
+    access = only(f"first = step\nfor k in range(K):\n{loop}")
+    assert isinstance(access.address, Opaque) and "carried through the loop" in access.address.reason
+
+
 def test_branches_keep_coordinates_and_lose_the_offset() -> None:
     same = only(TILE + "base = cols\nif step:\n    base = cols + 4\nx = tl.load(x_ptr + base)")
     assert strides(same) == ["1"]

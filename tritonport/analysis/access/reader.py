@@ -5,7 +5,8 @@ A loop is read twice: once to learn how the names it carries move, then with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -234,7 +235,8 @@ class Reader(ExpressionReader):
         for name in carried:
             self.environment[name] = _marked(name, before[name])
         self._iterate(node, loop, atom)
-        moved = {name: _movement(name, before[name], self.environment[name]) for name in carried}
+        changing = {atom, *assigned_names(node.body)}
+        moved = {name: self._movement(name, before[name], changing) for name in carried}
         for name in self._steady(node, loop, atom, before, moved):
             moved[name] = forms.ZERO
         self._begin(before, moved, loop, atom)
@@ -243,6 +245,21 @@ class Reader(ExpressionReader):
         self.loops, self.branches = outer, branches
         after = {name: _after(name, before[name]) for name in carried if moved[name] != forms.ZERO}
         self.environment = {**before, **after}
+
+    def _movement(self, name: str, before: Value, changing: Collection[str]) -> Dim | None:
+        """What one iteration adds to a carried form; None where it does more than add a number, or another number in
+        each iteration: one that is made of what the loop changes."""
+        after = self.environment[name]
+        if not isinstance(before, Form) or not isinstance(after, Form) or before.axes != after.axes:
+            return None
+        marked = _marked(name, before)
+        assert isinstance(marked, Form)
+        change = forms.plus(after.offset, marked.offset, -1)
+        parts = [text for part in change.atoms() for text in (part, self.origins.get(part, ""))]
+        if any("movement of" in text or " after an if" in text for text in parts):
+            return None
+        words = {word for text in parts for word in re.findall(r"\w+", text)}
+        return None if words & set(changing) else change
 
     def _begin(self, before: Environment, moved: Mapping[str, Dim | None], loop: Loop, atom: str) -> None:
         """The environment at the head of an iteration."""
@@ -370,18 +387,6 @@ def _marked(name: str, value: Value) -> Value:
     if isinstance(value, Form):
         return replace(value, offset=forms.plus(value.offset, dims.opaque(f"movement of {name}", "")))
     return value
-
-
-def _movement(name: str, before: Value, after: Value) -> Dim | None:
-    """What one iteration adds to a carried form; None where it does more than add a number."""
-    if not isinstance(before, Form) or not isinstance(after, Form) or before.axes != after.axes:
-        return None
-    marked = _marked(name, before)
-    assert isinstance(marked, Form)
-    change = forms.plus(after.offset, marked.offset, -1)
-    if any("movement of" in part or " after an if" in part for monomial, _ in change.terms for part in monomial):
-        return None
-    return change
 
 
 def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
