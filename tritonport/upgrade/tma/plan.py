@@ -33,6 +33,7 @@ from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.in_place import operand_unless
 from tritonport.upgrade.tma.opened import opened
+from tritonport.upgrade.tma.parted import both_planned, parted, two_forms
 from tritonport.upgrade.tma.returns import Way
 from tritonport.upgrade.tma.switches import Switch, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
@@ -51,15 +52,31 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
     (sequences of any lengths, or of one), the copies are for launches that take the other. Where the two branches give
     an address two forms, or load tiles of their own, they are for launches that take the one that leaves fewer loads.
-    Where a function of the file hides what a tile is, its body takes the place of its calls.
+    Where a function of the file hides what a tile is, its body takes the place of its calls. A store whose address has
+    two forms behind an `if` stands in both branches of another one on the same test.
     """
-    plan = _decided(module, kernel, triton)
+    plan = _with_parted_stores(module, _decided(module, kernel, triton), triton)
     form, ways, functions = opened(kernel)
     closed = _closing(form, ways, triton)
     if form is not kernel and closed is not None:
-        other = replace(_decided(module, form, triton, closed), kernel=kernel, opened=functions)
+        other = _with_parted_stores(module, _decided(module, form, triton, closed), triton)
+        other = replace(other, kernel=kernel, opened=functions)
         more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
         plan = other if more and _decides(other, ways) else plan
+    return plan
+
+
+def _with_parted_stores(module: SourceModule, plan: KernelPlan, triton: str) -> KernelPlan:
+    """A plan with copies in which stores of two forms are copied too, where both forms of one can be."""
+    tests = two_forms(plan.form) if plan.loads else {}
+    while tests:
+        form, made = parted(plan.form, tests)
+        other = _planned(module, form, triton, ())
+        kept = both_planned(made, {id(tile.access.node) for tile in other.stores})
+        if kept == tests.keys():
+            same = len(other.loads) == len(plan.loads) and len(other.stores) > len(plan.stores)
+            return replace(other, kernel=plan.kernel, assumed=plan.assumed, only=plan.only) if same else plan
+        tests = {key: test for key, test in tests.items() if key in kept}
     return plan
 
 
