@@ -53,11 +53,15 @@ BACK = "for step in range(tl.cdiv(K, BLOCK)):\n        k = (tl.cdiv(K, BLOCK) - 
 UNROLLED = "for step in tl.static_range(COUNT):\n        k = (COUNT - 1 - step) * BLOCK"
 FLOOR = "for k in range((tl.floor(tl.program_id(0) * BLOCK / WIDE) * 0).to(tl.int32) * WIDE, K, BLOCK):"
 MULTIPLE = "for k in range((tl.program_id(0) - tl.program_id(0) % WIDE) * BLOCK, K, BLOCK):"
+COUNTED = (
+    "for at in range(0, tl.cdiv(K, BLOCK) * BLOCK, BLOCK):\n        k = (tl.cdiv(K, BLOCK) - 1 - at // BLOCK) * BLOCK"
+)
 LOOPS = {
     "from a multiple": MULTIPLE,
     "down by parts of a block": WIDE,
     "the last ones": LAST,
     "back by the count": BACK,
+    "back by whole blocks": COUNTED,
     "unrolled": UNROLLED,
     "from a floor": FLOOR,
 }
@@ -99,6 +103,9 @@ def test_what_only_the_launch_knows_is_asked_of_it(tmp_path: Path) -> None:
         (LAST, LAST.replace("K - first", "K - tl.program_id(0) * first")),
         (BACK, BACK.replace("- 1 - step", "- 2 - step")),
         (MULTIPLE, MULTIPLE.replace("% WIDE", "% WIDE * 2")),
+        (COUNTED, COUNTED.replace("- 1 - at", "- 2 - at")),
+        (COUNTED, COUNTED.replace("at // BLOCK", "at // (BLOCK // 2)")),
+        (COUNTED, COUNTED.replace("BLOCK) * BLOCK, BLOCK):", "BLOCK) * BLOCK + 1, BLOCK):")),
         (BACK, BACK.replace("for step in range(tl.cdiv(K, BLOCK))", "for step in range(first)")),
     ],
 )

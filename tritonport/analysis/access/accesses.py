@@ -31,6 +31,7 @@ class Access:
         numbers: the scalars that have a name at this place, as polynomials.
         origins: the call behind each atom that is one of several results: `_tile(gl.program_id(0), M)` for `pid_m`.
         partial: names that only one branch of an `if` before gives a value.
+        facts: what the `if`s around it say of numbers.
     """
 
     kernel: Kernel
@@ -47,6 +48,7 @@ class Access:
     numbers: Mapping[str, Dim] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     partial: frozenset[str] = frozenset()
+    facts: tuple[Condition, ...] = ()
 
     @property
     def base(self) -> str | None:

@@ -24,6 +24,8 @@ PASS_THROUGH = frozenset({"to", "cast", "convert_layout", "multiple_of", "max_co
 MEMORY = {"load": "load", "store": "store"}
 LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.")
 MAKES_TILES = frozenset({"arange", "zeros", "full", "zeros_like", "load"})
+WIDE, NARROW = " read as it is", " read in 32 bits"
+"""What is in the names of numbers that are read from memory: as they are there, and cast to an int32."""
 _OPERATORS = {cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", cst.GreaterThanEqual: ">="}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -57,6 +59,12 @@ class ExpressionReader(ABC):
 
     def evaluate(self, node: cst.BaseExpression) -> Value:
         """The form of an expression; Opaque with a reason where it has none."""
+        value = self._evaluated(node)
+        if isinstance(value, Opaque) and value.node is not node and not isinstance(node, cst.Name):
+            return forms.unnumbered(value)  # the number is that of the load alone, not of what is made of it
+        return value
+
+    def _evaluated(self, node: cst.BaseExpression) -> Value:
         if isinstance(node, cst.Name):
             return self._name(node)
         if isinstance(node, cst.Integer):
@@ -79,13 +87,21 @@ class ExpressionReader(ABC):
         if isinstance(node, (cst.Tuple, cst.List)):
             return Several(tuple(self.evaluate(element.value) for element in node.elements))
         if isinstance(node, cst.IfExp):
-            return self._other(node, [self.evaluate(part) for part in (node.test, node.body, node.orelse)])
+            return self._chosen(node)
         return self._other(node, [])
 
     def _name(self, node: cst.Name) -> Value:
         found = self.environment.get(node.value)
         # A name of the module: a compile-time value.
         return forms.scalar(node.value) if found is None else found
+
+    def _chosen(self, node: cst.IfExp) -> Value:
+        """One of two values: where both are pointers to the same argument, one to it with an offset of its own."""
+        test, one, other = (self.evaluate(part) for part in (node.test, node.body, node.orelse))
+        if isinstance(one, Form) and isinstance(other, Form) and one.head is not None and one.axes == other.axes:
+            if one.head == other.head:
+                return replace(one, offset=forms.plus(dims.symbol(one.head), dims.opaque(self._resolved(node), "")))
+        return self._other(node, [test, one, other])
 
     def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:
         """A scalar of its own where no part is a tile; else nothing affine."""
@@ -120,12 +136,21 @@ class ExpressionReader(ABC):
         """A number without counts of iterations, where the index of a loop says the same."""
         return number
 
+    def divided(self, number: Dim, divisor: Dim) -> Dim | None:
+        """What a division gives that leaves nothing, if that is known of it."""
+        return None
+
+    def loaded(self, node: cst.Call, found: Opaque) -> Value:
+        """What a load gives, of which `found` is said."""
+        return found
+
     def _binary(self, node: cst.BinaryOperation) -> Value:
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and (isinstance(left, Mask) or isinstance(right, Mask)):
             return self._conjunction(node, left, right)
         if isinstance(node.operator, cst.Multiply) and isinstance(left, Mask) and isinstance(right, Mask):
             return self._conjunction(node, left, right)  # of two masks a product is true where both are
+        left, right = self._as_number(node.operator, node.left, left), self._as_number(node.operator, node.right, right)
         for side in (left, right):
             if isinstance(side, Opaque):
                 return side
@@ -139,6 +164,15 @@ class ExpressionReader(ABC):
             return Opaque(f"`{self.text(node)}` {made.reason}", node)
         return made
 
+    def _as_number(self, operator: cst.BaseBinaryOp, node: cst.BaseExpression, value: Value) -> Value:
+        """An operand that can be nothing but a number, as one: a comparison of numbers, and what is multiplied or
+        divided of what is read from memory."""
+        if isinstance(value, Mask) and _is_number(value) and isinstance(operator, cst.Multiply):
+            return Form(dims.opaque(f"({self._resolved(node)})", ""))
+        if isinstance(value, Opaque) and isinstance(operator, (cst.Multiply, cst.FloorDivide, cst.Modulo)):
+            return value.number or value
+        return value
+
     def _arithmetic(self, node: cst.BinaryOperation, left: Form, right: Form) -> Value:
         operator = node.operator
         if isinstance(operator, cst.Add):
@@ -147,6 +181,10 @@ class ExpressionReader(ABC):
             return forms.add(left, right, -1)
         if isinstance(operator, cst.Multiply):
             return forms.multiply(left, right)
+        if isinstance(operator, cst.FloorDivide) and left.is_scalar and right.is_scalar:
+            exact = self.divided(left.offset, right.offset)
+            if exact is not None:
+                return Form(exact)
         if not any(left.axes) and not any(right.axes):
             rank = max(left.rank, right.rank)
             key = f"({forms.show(left.offset)}) {self.text_of_operator(operator)} ({forms.show(right.offset)})"
@@ -167,7 +205,10 @@ class ExpressionReader(ABC):
             for part in (node.left, *(target.comparator for target in node.comparisons)):
                 self.evaluate(part)
             return opaque
-        left, right = self.evaluate(node.left), self.evaluate(node.comparisons[0].comparator)
+        left, right = (
+            side.number if isinstance(side, Opaque) and side.number is not None else side
+            for side in (self.evaluate(node.left), self.evaluate(node.comparisons[0].comparator))
+        )
         if not isinstance(left, Form) or not isinstance(right, Form):
             return opaque
         symbol = _OPERATORS[type(node.comparisons[0].operator)]
@@ -247,7 +288,7 @@ class ExpressionReader(ABC):
             address = self.memory(node, MEMORY[short])
             if self.loose and short == "load" and isinstance(address, Form) and address.is_scalar:
                 return forms.scalar(self._shortened(node))
-            return Opaque(f"`{self._shortened(node)}` is read from memory", node)
+            return self.loaded(node, Opaque(f"`{self._shortened(node)}` is read from memory", node))
         if handler is not None:
             return handler(node)
         if short == "min" and isinstance(node.func, cst.Name) and len(node.args) == 2:
@@ -255,8 +296,10 @@ class ExpressionReader(ABC):
         arguments = [self.evaluate(argument.value) for argument in node.args]
         if short in PASS_THROUGH:
             base = self._receiver(node) if short == "to" else (arguments[0] if arguments else None)
-            if isinstance(base, Form) and base.head is not None and "pointer_type" in self.text(node):
+            if isinstance(base, Form) and "pointer_type" in self.text(node):
                 return Opaque(f"`{self._shortened(node)}` gives a pointer another type", node)
+            if isinstance(base, Opaque) and base.number is not None and short in ("to", "cast"):
+                return _cast(base.number, self.text(node.args[-1].value)) or base
             if base is not None:
                 layout = self.text(node.args[1].value) if short == "convert_layout" and len(node.args) > 1 else None
                 return replace(base, layout=layout) if isinstance(base, Form) and layout else base
@@ -333,6 +376,9 @@ class ExpressionReader(ABC):
         keywords = {argument.keyword.value: argument.value for argument in node.args if argument.keyword is not None}
         layout = self.text(keywords["layout"]) if "layout" in keywords else None
         key = "0" if self._name_of(node) == "zeros" else self.text(node.args[1].value) if len(node.args) > 1 else "?"
+        dtype = self.text(keywords["dtype"]) if "dtype" in keywords else ""
+        if key in ("1", "True") and dtype.rpartition(".")[2] == "int1":
+            return Mask()  # every element
         value = forms.ZERO if key == "0" else dims.opaque(f"the value {key}", "")
         return Form(value, (None,) * len(sizes), sizes, layout=layout)
 
@@ -380,6 +426,15 @@ class ExpressionReader(ABC):
         return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
 
 
+def _cast(number: Form, dtype: str) -> Form | None:
+    """A number that is read from memory, as an integer of some type; None for any other type."""
+    short = dtype.rpartition(".")[2]
+    if short == "int32":
+        text = forms.show(number.offset).replace(WIDE, NARROW)
+        return Form(dims.opaque(text, ""))
+    return number if short == "int64" else None
+
+
 def _targets(body: cst.CSTNode) -> Iterator[str]:
     """The names that statements give a value, as often as they do."""
     for node in walk(body):
@@ -395,4 +450,4 @@ def _is_number(mask: Mask) -> bool:
 
 _HANDLED = frozenset({"arange", "zeros", "full", "minimum", "where", "expand_dims"})
 
-__all__ = ["Environment", "ExpressionReader"]
+__all__ = ["NARROW", "WIDE", "Environment", "ExpressionReader"]

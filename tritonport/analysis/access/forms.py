@@ -74,10 +74,14 @@ class Form:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that no affine form describes, and why: "`offs // PAGE` divides a coordinate"."""
+    """A value that no affine form describes, and why: "`offs // PAGE` divides a coordinate".
+
+    `number`: what it is where it is an integer, of one that is read from memory; it may be a pointer.
+    """
 
     reason: str
     node: cst.CSTNode | None = None
+    number: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,11 @@ class Several:
 
 
 Value = Form | Mask | Opaque | Several
+
+
+def unnumbered(value: Opaque) -> Opaque:
+    """The same without a number: of a value that may be another one."""
+    return replace(value, number=None) if value.number is not None else value
 
 
 def scalar(name: str, head: str | None = None) -> Form:

@@ -39,6 +39,15 @@ def by_index(dim: Dim, loops: Sequence[Loop], down: bool = False) -> Dim:
     return dim
 
 
+def by_count(dim: Dim, loops: Sequence[Loop]) -> Dim:
+    """Indices written with counts of iterations: `k` is `iteration of k * BLOCK_K` in `range(0, K, BLOCK_K)`."""
+    for loop in loops:
+        if loop.first is not None and loop.stride is not None and loop.target in dim.atoms():
+            counted = dims.symbol(iteration_of(loop.target))
+            dim = _exchanged(dim, loop.target, plus(loop.first, times(loop.stride, counted)))
+    return dim
+
+
 def goes_down(loop: Loop) -> bool:
     """Whether every iteration makes the index of a loop smaller."""
     stride = loop.stride
@@ -84,4 +93,4 @@ def term(monomial: Monomial, factor: int) -> Dim:
     return polynomial({monomial: factor})
 
 
-__all__ = ["by_index", "goes_down", "polynomial", "quotient", "term"]
+__all__ = ["by_count", "by_index", "goes_down", "polynomial", "quotient", "term"]

@@ -15,9 +15,9 @@ import libcst as cst
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
-from tritonport.analysis.access.expressions import Environment, ExpressionReader
-from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
-from tritonport.analysis.access.indexed import by_index
+from tritonport.analysis.access.expressions import WIDE, Environment, ExpressionReader
+from tritonport.analysis.access.forms import ALWAYS, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.indexed import by_count, by_index, quotient
 from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
@@ -56,6 +56,8 @@ class Reader(ExpressionReader):
         self.joins: dict[str, list[int]] = {}
         self.partial: frozenset[str] = frozenset()
         self.decided: dict[str, dict[str, tuple[Value, Value, Value]]] = {}
+        self.facts: tuple[Condition, ...] = ()
+        self.loads: dict[int, tuple[Form | Opaque, str]] = {}
         called = is_called(module, kernel)
         for parameter in kernel.parameters:
             value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
@@ -70,6 +72,21 @@ class Reader(ExpressionReader):
 
     def indexed(self, number: Dim) -> Dim:
         return by_index(number, self.loops)
+
+    def divided(self, number: Dim, divisor: Dim) -> Dim | None:
+        # `start // BLOCK` of a loop over whole blocks counts its iterations.
+        return quotient(by_count(number, self.loops), divisor) if number.terms else None
+
+    def loaded(self, node: cst.Call, found: Opaque) -> Value:
+        """A number that is read has a name of its own, of this load in this iteration of the loops around it."""
+        address, target = self.loads.get(id(node), (found, ""))
+        if self.loose or not isinstance(address, Form) or not address.is_scalar:
+            return found
+        key = (f"load {id(node)}", 0)
+        if key not in self.parts:
+            around = "".join(f" in {loop.target or 'iteration'}" for loop in self.loops)
+            self.parts[key] = self._own_name(f"{target or 'a number'}{WIDE}{around}")
+        return replace(found, number=forms.scalar(self.parts[key]))
 
     def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
         return followed(self, node, callee)
@@ -124,7 +141,9 @@ class Reader(ExpressionReader):
             self.parts[call, place], self.origins[name] = name, call
             return forms.scalar(name)
         return (
-            value if isinstance(value, Opaque) else Opaque(f"`{self.text(target)}` is one of several results", target)
+            forms.unnumbered(value)
+            if isinstance(value, Opaque)
+            else Opaque(f"`{self.text(target)}` is one of several results", target)
         )
 
     def _own_name(self, wanted: str) -> str:
@@ -152,12 +171,14 @@ class Reader(ExpressionReader):
         self._assign(small.target, value)
 
     def _if(self, statement: cst.If) -> None:
-        self.evaluate(statement.test)
+        known_facts, holds = self.facts, self.evaluate(statement.test)
         before, partial = dict(self.environment), self.partial
         known = self._known_in(statement, before)
         self.branches += 1
         self.environment.update({name: branches[0] for name, branches in known.items()})
+        self.facts = (*known_facts, *_facts(holds))
         self._block(statement.body)
+        self.facts = (*known_facts, *_opposite(holds))
         then, self.environment = self.environment, {**before, **{name: both[1] for name, both in known.items()}}
         first, self.partial = self.partial, partial
         if isinstance(statement.orelse, cst.If):
@@ -165,6 +186,7 @@ class Reader(ExpressionReader):
         elif statement.orelse is not None:
             self._block(statement.orelse.body)
         self.branches -= 1
+        self.facts = known_facts
         self.partial |= first | (then.keys() ^ self.environment.keys())
         merged: Environment = {}
         for name in dict.fromkeys([*then, *self.environment]):
@@ -230,6 +252,9 @@ class Reader(ExpressionReader):
         before = dict(self.environment)
         carried = [name for name in dict.fromkeys(assigned_names(node.body)) if name in before and name != loop.target]
         recording, outer, branches = self.recording, self.loops, self.branches
+        facts = self.facts
+        # An index hides another one of its name.
+        self.facts = tuple(one for one in facts if loop.target not in _atoms(one))
         self.recording, self.loops, self.branches = False, (*outer, loop), 0
         atom = loop.target or "iteration"
         for name in carried:
@@ -242,7 +267,7 @@ class Reader(ExpressionReader):
         self._begin(before, moved, loop, atom)
         self.recording = recording
         self._iterate(node, loop, atom)
-        self.loops, self.branches = outer, branches
+        self.loops, self.branches, self.facts = outer, branches, facts
         after = {name: _after(name, before[name]) for name in carried if moved[name] != forms.ZERO}
         self.environment = {**before, **after}
 
@@ -275,7 +300,7 @@ class Reader(ExpressionReader):
         An induction over the iterations: where all of them have that value at the head, and then at the end too, they
         always have it. One that does not is left out, and the others are asked again.
         """
-        steady = {name for name, change in moved.items() if change is None and isinstance(before[name], Form)}
+        steady = {name for name, change in moved.items() if change is None and isinstance(before[name], (Form, Mask))}
         while steady:
             self._begin(before, {**moved, **dict.fromkeys(steady, forms.ZERO)}, loop, atom)
             self._iterate(node, loop, atom)
@@ -316,6 +341,7 @@ class Reader(ExpressionReader):
         address = self.evaluate(given["pointer"]) if "pointer" in given else Opaque("there is no pointer", node)
         if not isinstance(address, (Form, Opaque)):
             address = Opaque(f"`{self.text(given['pointer'])}` is no address", node)
+        self.loads[id(node)] = (address, target)
         mask = self._mask(given.get("mask"))
         for name in ("value", "other"):
             if name in given:
@@ -336,12 +362,20 @@ class Reader(ExpressionReader):
                 self.branches > 0,
                 (loop.target or "iteration") if loop is not None else "",
                 self._step(loop),
-                {name: value.offset for name, value in self.environment.items() if _is_number(value)},
+                self._numbers(),
                 dict(self.origins),
                 self.partial,
+                self.facts,
             )
         )
         return address
+
+    def _numbers(self) -> dict[str, Dim]:
+        """The names that stand for a number, or for what may be one that is read from memory."""
+        values = {
+            name: value.number if isinstance(value, Opaque) else value for name, value in self.environment.items()
+        }
+        return {name: value.offset for name, value in values.items() if value is not None and _is_number(value)}
 
     def _step(self, loop: Loop | None) -> Dim:
         if loop is None or loop.step is None:
@@ -364,6 +398,25 @@ def _is_number(value: Value) -> TypeGuard[Form]:
     return isinstance(value, Form) and value.is_scalar
 
 
+def _facts(test: Value) -> list[Condition]:
+    """What is known of numbers where a test holds."""
+    conditions = test.conditions if isinstance(test, Mask) else ()
+    return [one for one in conditions if one.form.is_scalar and one.bound.is_scalar and one.when == ALWAYS]
+
+
+def _opposite(test: Value) -> list[Condition]:
+    """What is known of numbers where a test does not hold: the opposite of one comparison."""
+    found = _facts(test)
+    if not isinstance(test, Mask) or len(test.conditions) != 1 or test.opaque or test.flags or not found:
+        return []
+    other = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+    return [replace(one, operator=other[one.operator]) for one in found]
+
+
+def _atoms(condition: Condition) -> frozenset[str]:
+    return condition.form.offset.atoms() | condition.bound.offset.atoms()
+
+
 def _either(name: str, atom: str, one: Value, other: Value, loose: bool) -> Value:
     """What a name is after an `if`: the same coordinates with another start, or nothing affine.
 
@@ -376,7 +429,7 @@ def _either(name: str, atom: str, one: Value, other: Value, loose: bool) -> Valu
         return replace(one, offset=forms.plus(base, dims.opaque(atom, "")))
     for value in (one, other):
         if isinstance(value, Opaque):
-            return value
+            return forms.unnumbered(value)
     if isinstance(one, Mask) and isinstance(other, Mask):
         return Mask(opaque=(atom,))
     return Opaque(f"`{name}` differs between the branches of an if")
@@ -386,21 +439,25 @@ def _marked(name: str, value: Value) -> Value:
     """A carried name as it is at the head of an iteration, with its unknown movement as an atom."""
     if isinstance(value, Form):
         return replace(value, offset=forms.plus(value.offset, dims.opaque(f"movement of {name}", "")))
-    return value
+    if isinstance(value, Several):
+        return Opaque(f"`{name}` is carried through the loop")
+    return forms.unnumbered(value) if isinstance(value, Opaque) else value
 
 
 def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
+    if change == forms.ZERO and isinstance(before, Mask):
+        return before
     if change is not None and isinstance(before, Form):
         return replace(before, offset=forms.plus(before.offset, forms.times(change, iteration)))
     if isinstance(before, Opaque):
-        return before
+        return forms.unnumbered(before)
     return Opaque("is carried through the loop by more than the addition of a number")
 
 
 def _after(name: str, before: Value) -> Value:
     if isinstance(before, Form):
         return replace(before, offset=forms.plus(before.offset, dims.opaque(f"{name} after a loop", "")))
-    return before if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
+    return forms.unnumbered(before) if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
 
 
 __all__ = ["Reader", "is_called"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
+from tritonport.analysis.access.expressions import NARROW, WIDE
 from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
@@ -133,6 +134,16 @@ def _holds_anyway(condition: Condition) -> bool:
     if condition.operator != "<" or len(held) != 1 or condition.form.offset.terms:
         return False
     return not held[0].bent and held[0].stride.value == 1 and show(condition.bound.offset) == held[0].size
+
+
+def _is_below_something(number: str, access: Access) -> bool:
+    """Whether an `if` around an access bounds a number from above: a copy has coordinates of 32 bits."""
+    for fact in access.facts:
+        less, more = (fact.form, fact.bound) if fact.operator in ("<", "<=") else (fact.bound, fact.form)
+        counted = any(number in key and value > 0 for key, value in less.offset.terms)
+        if counted and number not in more.offset.atoms():
+            return True
+    return False
 
 
 class _Builder:
@@ -343,9 +354,17 @@ class _Builder:
         if side.axis in self.from_below:
             return ()
         relied = never_negative(side.coordinate, self.access, self.kernel, positive)
+        atoms = side.coordinate.atoms()
+        said = {atom: f"{atom} {self.access.origins.get(atom, '')}" for atom in sorted(atoms)}
+        read = next((atom for atom, text in said.items() if WIDE in text), None)
+        if read is not None and relied is not None and not _is_below_something(read, self.access):
+            raise Refusal(
+                f"its coordinate {self._named(side.coordinate)} is read from memory, and may be any 64-bit number"
+            )
         if relied is None:
-            atoms = side.coordinate.atoms()
             why = next((f": {one.unknown}" for one in self.access.loops if one.target in atoms and one.unknown), "")
+            if not why and any(WIDE in text or NARROW in text for text in said.values()):
+                why = ": it is read from memory"
             raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative{why}")
         return relied
 

@@ -58,7 +58,8 @@ def _has_no_form(access: Access) -> bool:
 
 
 def parted(kernel: Kernel, tests: Mapping[int, str]) -> tuple[Kernel, dict[int, tuple[cst.Call, cst.Call]]]:
-    """The kernel with some stores in both branches of an `if` on their tests, and the two calls that each has become."""
+    """The kernel with some stores in both branches of an `if` on their tests,
+    and the two calls that each has become."""
     parter = _Parter(tests)
     node = kernel.node.visit(parter)
     assert isinstance(node, cst.FunctionDef)

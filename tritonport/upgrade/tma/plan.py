@@ -15,6 +15,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
+from tritonport.upgrade.decided import denied
 from tritonport.upgrade.dots import Operand, operand_of
 from tritonport.upgrade.facts import on_every_way
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
@@ -41,8 +42,6 @@ from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
 from tritonport.upgrade.tma.updates import apart, is_read_first
 from tritonport.upgrade.values import readers_of
 
-READ = "read from memory"
-NO_BOUND, UNKNOWN_BOUND, NEGATIVE = "is no bound of a coordinate", "its mask ends at ", "may be negative"
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
 
 
@@ -108,13 +107,13 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Ass
     base = (*known, *of_one_type(kernel, _operands(module, kernel)))
     two_forms = False
     plan = _planned(module, kernel, triton, base)
-    if _says(plan.refused, READ, NO_BOUND, UNKNOWN_BOUND, NEGATIVE):
+    if plan.refused:
         decided = {one.test for one in base}
         found = without_loads(kernel, _operands(module, kernel), triton)
         more = tuple(one for one in found if one.test not in decided)
         base = (*base, *more)
         without = _planned(module, kernel, triton, base) if more else plan
-        plan = _better(plan, without)
+        plan = _reasoned(_better(plan, without), without, more)
         # What reads nothing from memory may have two forms still.
         two_forms = _says(_left(without), *_TWO_FORMS)
     behind = _as_if_behind(plan)
@@ -144,6 +143,18 @@ def _better(plan: KernelPlan, other: KernelPlan) -> KernelPlan:
         (len(_left(one)), -sum(tile.access.target in in_all for tile in one.loads)) for one in (other, plan)
     )
     return other if kept and found < before else plan
+
+
+def _reasoned(plan: KernelPlan, without: KernelPlan, decided: Sequence[Assumed]) -> KernelPlan:
+    """A plan with the reasons that are left where the branches are decided that read from memory, if that gains it
+    nothing: they are those that matter."""
+    if plan is without or len(plan.loads) != len(without.loads) or len(plan.refused) != len(without.refused):
+        return plan
+    where = ", ".join(f"`{denied(one.test) if one.taken else one.test}`" for one in decided)
+    refused = [
+        replace(one, reason=replace(one.reason, text=f"{one.reason.text}, where {where}")) for one in without.refused
+    ]
+    return replace(plan, refused=tuple(refused))
 
 
 def _left(plan: KernelPlan) -> list[Refused]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from tritonport.analysis import dims
-from tritonport.analysis.access import Access, Loop
+from tritonport.analysis.access import Access, Condition, Loop
 from tritonport.analysis.access.forms import plus, show, times
 from tritonport.analysis.access.indexed import goes_down, polynomial, quotient, term
 from tritonport.analysis.access.loops import iteration_of
@@ -57,6 +57,7 @@ class _Signs:
         self.parameters = {one.name: one.constexpr for one in kernel.parameters}
         self.loops = {loop.target: loop for loop in access.loops}
         self.relied: set[str] = set()
+        self.facts = [_difference(one) for one in access.facts]
 
     def of(self, dim: Dim) -> bool:
         """Whether a polynomial is zero or more; if not of itself, then with the index of a loop at its bound."""
@@ -66,12 +67,29 @@ class _Signs:
                 return True
             self.relied = set(relied)
         for loop in reversed(self.access.loops):
-            for bounded in self._at_bounds(dim, loop):
+            for bounded in (*self._at_bounds(dim, loop), *self._at_last(dim, loop)):
                 self.relied = set(relied)
                 if self.of(bounded):
                     return True
+        for fact in self.facts:
+            for less in self._without(fact, dim):
+                self.relied, facts = set(relied), self.facts
+                self.facts = [one for one in facts if one is not fact]
+                shown_less = self.of(less)
+                self.facts = facts
+                if shown_less:
+                    return True
         self.relied = relied
         return False
+
+    def _without(self, fact: Dim, dim: Dim) -> Iterator[Dim]:
+        """What is left of a polynomial where something that an `if` says is not below zero is taken out of it, as often
+        as one of its terms says."""
+        for key, value in dim.terms:
+            for part in fact.terms:
+                times_it = quotient(term(key, value), term(*part))
+                if times_it is not None and all(n > 0 for _, n in times_it.terms) and self._terms(times_it):
+                    yield plus(dim, times(fact, times_it), -1)
 
     def _terms(self, dim: Dim) -> bool:
         for monomial, factor in self._without_last(self._without_remainders(dim)).terms:
@@ -117,6 +135,25 @@ class _Signs:
                     return
                 found = plus(plus(found, term(key, value), -1), times(term(others, value), bound))
             yield found
+
+    def _at_last(self, dim: Dim, loop: Loop) -> Iterator[Dim]:
+        """A polynomial that falls with the count of iterations, with the count of the last one, where the step divides
+        the way to the end."""
+        counted = iteration_of(loop.target)
+        parts = [(key, value) for key, value in dim.terms if counted in key]
+        if loop.first is None or loop.end is None or loop.stride is None or not parts:
+            return
+        trips = quotient(plus(loop.end, loop.first, -1), loop.stride)
+        if trips is None or any(value > 0 or key.count(counted) > 1 for key, value in parts):
+            return
+        found = dim
+        for key, value in parts:
+            others = tuple(atom for atom in key if atom != counted)
+            if not all(self._atom(atom) for atom in others):
+                return
+            last = plus(trips, dims.ONE, -1)
+            found = plus(plus(found, term(key, value), -1), times(term(others, value), last))
+        yield found
 
     def _ends(self, loop: Loop) -> list[Dim]:
         """What the index of a loop does not go beyond: the number before its end, and where the step divides the way to
@@ -307,6 +344,14 @@ class _Signs:
             return all(self._of_sizes(ast.parse(atom, mode="eval").body) for atom in meant.atoms())
         except SyntaxError:
             return False
+
+
+def _difference(fact: Condition) -> Dim:
+    """What is zero or more where a comparison of numbers holds."""
+    above = fact.operator in (">", ">=")
+    more, less = (fact.form, fact.bound) if above else (fact.bound, fact.form)
+    found = plus(more.offset, less.offset, -1)
+    return found if "=" in fact.operator else plus(found, dims.ONE, -1)
 
 
 def _is_remainder(atom: str, of: str) -> bool:

@@ -183,6 +183,11 @@ class KernelNames:
             for key, value in dim.terms:
                 others = tuple(atom for atom in key if atom != iteration_of(loop.target))
                 factor = quotient(term(others, value), passed) if passed is not None and others != key else None
+                if factor is not None and loop.first is not None and all(value < 0 for _, value in factor.terms):
+                    # What falls with the iterations falls with the index.
+                    passed_by = plus(loop.first, dims.symbol(loop.target), -1)
+                    left = plus(left, times(factor, passed_by))
+                    continue
                 if factor is None or loop.first is None:
                     left = plus(left, term(key, value))
                     continue
@@ -233,6 +238,12 @@ class KernelNames:
         name = next((name for name, number in self.numbers.items() if number == dims.symbol(atom)), None)
         if name is not None:
             return name
+        for loop in self.loops:
+            if atom == iteration_of(loop.target) and loop.first is not None and loop.stride is not None:
+                since = plus(dims.symbol(loop.target), loop.first, -1)
+                step = dims.grouped(self._spelled(loop.stride)) if not goes_down(loop) else ""
+                if step:
+                    return f"({dims.grouped(self._spelled(since))} // {step})"
         try:
             node = ast.parse(atom, mode="eval").body
         except SyntaxError:
