@@ -98,9 +98,9 @@ class ExpressionReader(ABC):
     def _chosen(self, node: cst.IfExp) -> Value:
         """One of two values: where both are pointers to the same argument, one to it with an offset of its own."""
         test, one, other = (self.evaluate(part) for part in (node.test, node.body, node.orelse))
-        if isinstance(one, Form) and isinstance(other, Form) and one.head is not None and one.axes == other.axes:
-            if one.head == other.head:
-                return replace(one, offset=forms.plus(dims.symbol(one.head), dims.opaque(self._resolved(node), "")))
+        same = isinstance(one, Form) and isinstance(other, Form) and (one.head, one.axes) == (other.head, other.axes)
+        if same and isinstance(one, Form) and one.head is not None:
+            return replace(one, offset=forms.plus(dims.symbol(one.head), dims.opaque(self._resolved(node), "")))
         return self._other(node, [test, one, other])
 
     def _other(self, node: cst.BaseExpression, parts: list[Value]) -> Value:

@@ -103,6 +103,29 @@ def _indexed(form: Form, loops: Sequence[Loop], down: bool) -> Form:
     return replace(form, offset=by_index(form.offset, loops, down), axes=axes)
 
 
+def _with_sums(form: Form) -> Form:
+    """The form with each stride that is a sum (`K + V`) as one number, and so what the offset has times it."""
+    sums = [axis.stride for axis in form.axes if axis is not None and len(axis.stride.terms) > 1]
+    for stride in dict.fromkeys(sums):
+        whole = dims.opaque(show(stride), "")
+        axes = tuple(
+            replace(one, stride=whole) if one is not None and one.stride == stride else one for one in form.axes
+        )
+        form = replace(form, axes=axes, offset=_factored(form.offset, stride, whole))
+    return form
+
+
+def _factored(dim: Dim, total: Dim, whole: Dim) -> Dim:
+    """A polynomial in which a number stands for a sum, wherever all parts of that have one factor."""
+    first = term(*total.terms[0])
+    for key, value in dim.terms:
+        factor = quotient(term(key, value), first)
+        product = times(factor, total) if factor is not None else ZERO
+        if factor is not None and set(product.terms) <= set(dim.terms):
+            return _factored(plus(plus(dim, product, -1), times(factor, whole)), total, whole)
+    return dim
+
+
 def _joined(coordinates: Mapping[Monomial, Dim]) -> dict[Monomial, Dim] | None:
     """Coordinates by their strides with two of them in one, by the widest stride that divides another; None where none
     does."""
@@ -150,7 +173,7 @@ class _Builder:
     def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None, down: bool) -> None:
         assert isinstance(access.address, Form) and access.base is not None
         self.access, self.kernel, self.host = access, kernel, host
-        self.form = _indexed(access.address, access.loops, down)
+        self.form = _with_sums(_indexed(access.address, access.loops, down))
         self.base = access.base
         mask = access.mask or Mask()
         conditions = (
@@ -337,17 +360,24 @@ class _Builder:
         """A side for every stride by which something outside of the tile is multiplied; where that are more than there
         may be, those whose strides are multiples of another one are counted in that."""
         found: dict[Monomial, Dim] = {}
+        constant: dict[int, Dim] = {}
         for key, value in rest.terms:
             known, other = self.host.factors(key)
+            if not known and value > 1 and other:
+                # Rows of a length that the kernel says as a number.
+                constant[value] = plus(constant.get(value, ZERO), term(other, 1))
+                continue
             if not known:
                 raise Refusal(
                     f"it begins {show(term(key, value))} elements behind its base, which the launch cannot align"
                 )
             found[known] = plus(found.get(known, ZERO), term(other, value))
-        while len(found) > most and (joined := _joined(found)):
+        while len(found) + len(constant) > most and (joined := _joined(found)):
             found = joined
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
-        return sorted(sides, key=lambda side: -len(side.stride.terms[0][0]))
+        sides.sort(key=lambda side: -len(side.stride.terms[0][0]))
+        numbers = sorted(constant.items(), reverse=True)
+        return [*sides, *(Side(None, "1", dims.number(value), (), coordinate) for value, coordinate in numbers)]
 
     def _signed(self, side: Side, positive: set[str]) -> tuple[str, ...]:
         """The arguments that must not be negative for the box to begin inside of the tensor."""

@@ -1,26 +1,39 @@
 """Stores whose address an earlier `if` on the same arguments has given two forms: each form gets a store of its own.
 
 `if FIRST: p = a else: p = b` and, behind it, `store(p, x)` is `if FIRST: store(p, x) else: store(p, x)`, where each
-branch knows which form it has.
+branch knows which form it has. Where the `if` is about what `p` was made of, the sum stands in the place of `p`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from tritonport.analysis.access import Access, Opaque
+from tritonport.analysis.access.forms import Value
 from tritonport.analysis.access.reader import Reader
 from tritonport.source.kernel import Kernel
-from tritonport.source.walk import replaced, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
 
 
-def two_forms(kernel: Kernel) -> dict[int, str]:
-    """The stores whose address or mask differs between the branches of an `if`, by the identity of their calls, with
-    the test of that `if`: one that is the same wherever it is asked."""
+@dataclass(frozen=True)
+class Forms:
+    """What decides the form of a store.
+
+    Attributes:
+        test: the test of the `if`, the same wherever it is asked.
+        pointer: what its pointer stands for, where that is made of what the `if` decides.
+    """
+
+    test: str
+    pointer: cst.BaseExpression | None = None
+
+
+def two_forms(kernel: Kernel) -> dict[int, Forms]:
+    """The stores whose address or mask differs between the branches of an `if`, by the identity of their calls."""
     reader = _Reader(kernel)
     stores = [one for one in reader.read() if one.kind == "store" and _has_no_form(one)]
     return {id(one.node): reader.tests[id(one.node)] for one in stores if id(one.node) in reader.tests}
@@ -31,18 +44,47 @@ class _Reader(Reader):
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel.module, kernel)
-        self.tests: dict[int, str] = {}
+        self.tests: dict[int, Forms] = {}
+        self.meanings = _meanings(kernel.node)
 
     def memory(self, node: cst.Call, kind: str) -> None:
-        names = {name for place in _places(node) for name in names_of(place)}
-        decided = [
-            test
-            for test, values in self.decided.items()
-            if any(self.environment.get(name) is values[name][0] for name in names & values.keys())
-        ]
-        if len(decided) == 1:
-            self.tests[id(node)] = decided[0]
         super().memory(node, kind)
+        meaning = self.meanings.get(id(node))
+        given = {name for place in _places(node) for name in names_of(place)}
+        for names, pointer in ((given, None), (names_of(meaning) if meaning is not None else set(), meaning)):
+            decided = [test for test, values in self.decided.items() if self._is_decided(names, values)]
+            if len(decided) == 1:
+                self.tests[id(node)] = Forms(decided[0], pointer)
+            if decided:
+                break
+
+    def _is_decided(self, names: set[str], values: Mapping[str, tuple[Value, Value, Value]]) -> bool:
+        return any(self.environment.get(name) is values[name][0] for name in names & values.keys())
+
+
+def _meanings(function: cst.FunctionDef) -> dict[int, cst.BaseExpression]:
+    """What the pointers of stores stand for, by the identity of the calls: where a line before in the same block says
+    it, of names that no line changes in between."""
+    found: dict[int, cst.BaseExpression] = {}
+    for block in walk(function):
+        known: dict[str, cst.BaseExpression] = {}
+        for line in block.body if isinstance(block, cst.IndentedBlock) else ():
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+            if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+                pointer = _places(small.value)[:1]
+                if pointer and isinstance(pointer[0], cst.Name) and pointer[0].value in known:
+                    found[id(small.value)] = known[pointer[0].value]
+            changed = set(assigned_names(cst.IndentedBlock([line]))) if isinstance(line, cst.BaseStatement) else set()
+            known = {name: value for name, value in known.items() if not changed & ({name} | names_of(value))}
+            target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+            if isinstance(small, cst.Assign) and isinstance(target, cst.Name) and not _calls_any(small.value):
+                known[target.value] = small.value
+    return found
+
+
+def _calls_any(node: cst.BaseExpression) -> bool:
+    """Whether an expression may be another one wherever it stands."""
+    return any(isinstance(one, cst.Call) for one in walk(node))
 
 
 def _places(call: cst.Call) -> list[cst.BaseExpression]:
@@ -54,12 +96,14 @@ def _places(call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _has_no_form(access: Access) -> bool:
-    return isinstance(access.address, Opaque) or (access.mask is not None and bool(access.mask.opaque))
+    if isinstance(access.address, Opaque) or (access.mask is not None and access.mask.opaque):
+        return True
+    return any(" after an if" in atom for atom in access.address.offset.atoms())
 
 
-def parted(kernel: Kernel, tests: Mapping[int, str]) -> tuple[Kernel, dict[int, tuple[cst.Call, cst.Call]]]:
-    """The kernel with some stores in both branches of an `if` on their tests,
-    and the two calls that each has become."""
+def parted(kernel: Kernel, tests: Mapping[int, Forms]) -> tuple[Kernel, dict[int, tuple[cst.Call, cst.Call]]]:
+    """The kernel with some stores in both branches of an `if` on their tests, and the two calls that
+    each has become."""
     parter = _Parter(tests)
     node = kernel.node.visit(parter)
     assert isinstance(node, cst.FunctionDef)
@@ -73,7 +117,7 @@ def both_planned(made: Mapping[int, tuple[cst.Call, cst.Call]], planned: Collect
 
 
 class _Parter(cst.CSTTransformer):
-    def __init__(self, tests: Mapping[int, str]) -> None:
+    def __init__(self, tests: Mapping[int, Forms]) -> None:
         super().__init__()
         self.tests = tests
         self.made: dict[int, tuple[cst.Call, cst.Call]] = {}
@@ -88,8 +132,9 @@ class _Parter(cst.CSTTransformer):
         call = small.value if isinstance(small, cst.Expr) else None
         if not isinstance(call, cst.Call) or id(call) not in self.tests:
             return updated_node
-        test = cst.parse_expression(self.tests[id(call)])
-        lines = [_in_branch(updated_node, test, branch) for branch in (0, 1)]
+        forms = self.tests[id(call)]
+        test = cst.parse_expression(forms.test)
+        lines = [_in_branch(updated_node, test, branch, forms.pointer) for branch in (0, 1)]
         first, second = (next(one for one in walk(line) if isinstance(one, cst.Call)) for line in lines)
         self.made[id(call)] = (first, second)
         return cst.If(
@@ -100,17 +145,23 @@ class _Parter(cst.CSTTransformer):
         )
 
 
-def _in_branch(line: cst.SimpleStatementLine, test: cst.BaseExpression, branch: int) -> cst.SimpleStatementLine:
-    """A line of its own for one branch of an `if`, with what it chooses by the same test chosen."""
+def _in_branch(
+    line: cst.SimpleStatementLine, test: cst.BaseExpression, branch: int, pointer: cst.BaseExpression | None
+) -> cst.SimpleStatementLine:
+    """A line of its own for one branch of an `if`, with what it chooses by the same test chosen, and what its pointer
+    stands for in the place of that."""
     line = line.with_changes(leading_lines=[]).deep_clone()
     swaps: dict[cst.CSTNode, cst.CSTNode] = {
         one: (one.body, one.orelse)[branch]
         for one in walk(line)
         if isinstance(one, cst.IfExp) and one.test.deep_equals(test)
     }
+    if pointer is not None:
+        call = next(one for one in walk(line) if isinstance(one, cst.Call))
+        swaps[_places(call)[0]] = pointer.deep_clone()
     found = replaced(line, swaps) if swaps else line
     assert isinstance(found, cst.SimpleStatementLine)
     return found
 
 
-__all__ = ["both_planned", "parted", "two_forms"]
+__all__ = ["Forms", "both_planned", "parted", "two_forms"]

@@ -29,6 +29,7 @@ def never_negative(dim: Dim, access: Access, kernel: Kernel, positive: Collectio
     """
     for asking in (False, True):
         signs = _Signs(access, kernel, positive, asking)
+        signs.facts += signs.by_blocks(dim)
         if signs.of(dim):
             return tuple(sorted(signs.relied))
     return None
@@ -58,6 +59,18 @@ class _Signs:
         self.loops = {loop.target: loop for loop in access.loops}
         self.relied: set[str] = set()
         self.facts = [_difference(one) for one in access.facts]
+
+    def by_blocks(self, dim: Dim) -> list[Dim]:
+        """What the facts say in whole blocks: where `i * B >= V`, `i >= cdiv(V, B)`."""
+        found = []
+        for atom in sorted(dim.atoms()):
+            names = self._counted(atom)
+            for fact in self.facts if names is not None else ():
+                size, block = (dims.symbol(name) for name in names or ())
+                blocks = quotient(plus(fact, size), block)
+                if blocks is not None and show(block) in self.positive:
+                    found.append(plus(blocks, dims.symbol(atom), -1))
+        return found
 
     def of(self, dim: Dim) -> bool:
         """Whether a polynomial is zero or more; if not of itself, then with the index of a loop at its bound."""
@@ -211,13 +224,20 @@ class _Signs:
         return dim
 
     def _counts_blocks(self, atom: str) -> bool:
+        names = self._counted(atom)
+        return names is not None and all(name in self.positive for name in names)
+
+    @staticmethod
+    def _counted(atom: str) -> tuple[str, str] | None:
+        """The names in `cdiv(V, B)`."""
         try:
             node = ast.parse(atom, mode="eval").body
         except SyntaxError:
-            return False
+            return None
         if not isinstance(node, ast.Call) or _called(node) != "cdiv" or len(node.args) != 2:
-            return False
-        return all(isinstance(one, ast.Name) and one.id in self.positive for one in node.args)
+            return None
+        names = [one.id for one in node.args if isinstance(one, ast.Name)]
+        return (names[0], names[1]) if len(names) == 2 else None
 
     def _atom(self, atom: str) -> bool:
         if any(atom == iteration_of(name or "iteration") for name in self.loops):
@@ -341,7 +361,7 @@ class _Signs:
         if meant is None or name in meant.atoms():
             return False
         try:
-            return all(self._of_sizes(ast.parse(atom, mode="eval").body) for atom in meant.atoms())
+            return all(self._of_sizes(ast.parse(self._meant(atom), mode="eval").body) for atom in meant.atoms())
         except SyntaxError:
             return False
 
