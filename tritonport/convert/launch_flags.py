@@ -6,13 +6,17 @@ configuration that an autotuner chose.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import TypeGuard
 
 import libcst as cst
 
 from tritonport.convert.parameters import has_default, with_commas
 from tritonport.source.kernel import Kernel
 from tritonport.source.syntax import dotted
+
+_HEURISTICS = re.compile(r"(\w+\.)*heuristics|launch_heuristics(_\d+)?")
 
 
 def with_flags(
@@ -24,11 +28,13 @@ def with_flags(
     merge: bool = False,
     constexpr: bool = True,
     default: str | None = None,
+    shared: str | None = None,
 ) -> cst.FunctionDef:
     """The kernel with one more parameter per entry (a compile-time one if `constexpr`) and the decorator that fills it.
 
     `entries` maps a parameter to what its lambda returns. merge: a decorator of heuristics that is there already, next
     to the one that makes the kernel, takes the entries in. default: of the parameters, where those before have one.
+    shared: what the file calls `launch_heuristics`, which takes the decorator's place where it has several entries.
     """
     if not entries:
         return node
@@ -48,18 +54,25 @@ def with_flags(
         assert isinstance(more, cst.Dict)
         merged = before.deep_replace(present, _merged(present, more))
         assert isinstance(merged, cst.Call)
-        decorators[place - 1] = decorators[place - 1].with_changes(decorator=merged)
+        func = merged.func if shared is None else cst.parse_expression(shared)
+        decorators[place - 1] = decorators[place - 1].with_changes(decorator=merged.with_changes(func=func))
     else:
-        decorator = cst.parse_expression(f"{triton}.heuristics({{{', '.join(made)}}})")
+        name = f"{triton}.heuristics" if shared is None or len(made) == 1 else shared
+        decorator = cst.parse_expression(f"{name}({{{', '.join(made)}}})")
         decorators.insert(place, cst.Decorator(decorator))
     return node.with_changes(
         params=node.params.with_changes(params=with_commas(params, original)), decorators=decorators
     )
 
 
+def is_heuristics(call: cst.BaseExpression) -> TypeGuard[cst.Call]:
+    """Whether a decorator is `triton.heuristics(...)`, or what the stages write in its place."""
+    return isinstance(call, cst.Call) and _HEURISTICS.fullmatch(dotted(call.func) or "") is not None
+
+
 def _entries(call: cst.BaseExpression) -> cst.Dict | None:
     """The spelled dictionary of `triton.heuristics({...})`; None for another decorator."""
-    if not isinstance(call, cst.Call) or (dotted(call.func) or "").rpartition(".")[2] != "heuristics":
+    if not is_heuristics(call):
         return None
     values = call.args[0].value if len(call.args) == 1 else None
     return values if isinstance(values, cst.Dict) else None
@@ -78,4 +91,4 @@ def _merged(present: cst.Dict, more: cst.Dict) -> cst.Dict:
     return present.with_changes(elements=[*others, last.with_changes(comma=between), *added])
 
 
-__all__ = ["with_flags"]
+__all__ = ["is_heuristics", "with_flags"]

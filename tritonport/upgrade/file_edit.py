@@ -33,7 +33,7 @@ def renamed_functions(module: SourceModule, names: set[str], target: str, triton
         text = render(name, gluon, gl, {}, target, triton).strip()
         known = present.get(name)
         same = known is not None and module.tree.code_for_node(known.with_changes(leading_lines=[])).strip() == text
-        ours = text.startswith(("@", "def "))
+        ours = text.startswith(("@", "class ", "def "))
         if ours and name in taken and not same:
             number = next(number for number in range(2, len(taken) + 3) if f"{name}_{number}" not in taken)
             found[name] = f"{name}_{number}"
@@ -56,7 +56,7 @@ def with_functions(
     """
     gluon = alias(module, "triton.experimental.gluon", "gluon")
     gl = alias(module, "triton.experimental.gluon.language", "gl")
-    present = {statement.name.value for statement in body if isinstance(statement, cst.FunctionDef)}
+    present = {statement.name.value for statement in body if isinstance(statement, (cst.ClassDef, cst.FunctionDef))}
     present |= {name for name in module.bindings.assigned if name in available(target)}
     imports: dict[str, None] = dict.fromkeys(wanted_imports)
     functions: Statements = []

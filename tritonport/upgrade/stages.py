@@ -27,6 +27,7 @@ from tritonport.upgrade.async_copy.fallback import as_launched, pipelined_form
 from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
 from tritonport.upgrade.async_copy.plan import KernelPlan, plan_kernel
 from tritonport.upgrade.bounds import is_acted_on
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.file_edit import (
     alias,
     async_copy_versions,
@@ -286,7 +287,7 @@ def _planned_form(module: SourceModule, kernel: Kernel) -> _Form | None:
 def _written(
     module: SourceModule, plans: Sequence[KernelPlan], fallbacks: Sequence[_Form], options: ConvertOptions
 ) -> str:
-    helpers = (*_EMITTED, *_FOR_CASTS, "read_alike", "ring_depth", "start_cached_copy")
+    helpers = (*_EMITTED, *_FOR_CASTS, "launch_heuristics", "read_alike", "ring_depth", "start_cached_copy")
     renamed = renamed_functions(module, set(helpers), options.target, options.triton)
     functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
     names = FileNames(
@@ -310,6 +311,10 @@ def _written(
         changed[plan.kernel.node] = pipelined(plan, names, module.tree)
     for one in fallbacks:
         changed.update(pipelined_form(one.plan, one.kernel, one.entry, names, module.tree))
+    shared = names.helpers["launch_heuristics"]
+    made = (node for node in changed.values() if isinstance(node, cst.FunctionDef))
+    if any(called(one.decorator) == shared for node in made for one in node.decorators):
+        used.add("launch_heuristics")
     tree = module.tree.visit(_Swap(changed))
     assert isinstance(tree, cst.Module)
     place = next(

@@ -62,10 +62,12 @@ def tensor_arguments(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
     """The tensors that a launch is given, by parameter; of a descriptor the tensor that it describes."""
     import torch
 
+    from tritonport.verify.tensors import is_descriptor
+
     named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
     found = {}
     for name, value in named.items():
-        value = getattr(value, "base", value) if type(value).__name__ == "TensorDescriptor" else value
+        value = getattr(value, "base", value) if is_descriptor(value) else value
         if isinstance(value, torch.Tensor):
             found[name] = value
     return found

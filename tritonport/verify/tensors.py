@@ -17,9 +17,14 @@ def _children(value: Any) -> list[tuple[str, Any]] | None:
         return [(f"[{index}]", item) for index, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(f".{item.name}", getattr(value, item.name)) for item in dataclasses.fields(value)]
-    if type(value).__name__ == "TensorDescriptor" and hasattr(value, "base"):
+    if is_descriptor(value) and hasattr(value, "base"):
         return [(".base", value.base)]
     return None
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether a value is a tensor descriptor of a launch: Triton's, Gluon's, or of a class that a port makes of it."""
+    return any(one.__name__ == "TensorDescriptor" for one in type(value).__mro__)
 
 
 def leaves(value: Any, name: str) -> dict[str, Any]:

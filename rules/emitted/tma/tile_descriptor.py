@@ -11,13 +11,18 @@ def tile_descriptor(tensor, shape, strides, block_shape, either_order=False, sto
         return None  # the launch has its own, which other forms of the kernel read
     if either_order and strides[0] == 1:
         shape, strides, block_shape = shape[::-1], strides[::-1], block_shape[::-1]
-    shape = [2**31 - 1 if extent is None else extent for extent in shape]
+    largest = 2**31 - 1
+    shape = [largest if extent is None else extent for extent in shape]
     size = element_bytes(tensor)
-    if size > 4:
-        return None  # descriptors have elements of 8, 16 and 32 bits
-    aligned = tensor.data_ptr() % 16 == 0 and all(stride > 0 and stride * size % 16 == 0 for stride in strides[:-1])
-    if not aligned or strides[-1] != 1 or block_shape[-1] * size < 16 or not all(0 < n < 2**31 for n in shape):
+    # The low bits that any row's address has: all of them begin at multiples of 16 bytes, or not.
+    starts = tensor.data_ptr()
+    for stride in strides[:-1]:
+        starts |= stride * size
+    if starts % 16 != 0 or strides[-1] != 1 or min(strides) < 1 or min(shape) < 1 or max(shape) > largest:
         return None
-    if stored and shape[-1] * size % 16 != 0 and shape[-1] != 2**31 - 1:
+    # Descriptors have elements of 8, 16 and 32 bits, and rows of 16 bytes at least.
+    if size > 4 or block_shape[-1] * size < 16:
         return None
-    return TensorDescriptor(tensor, shape, strides, block_shape, tile_layout(tuple(block_shape), size))
+    if stored and shape[-1] * size % 16 != 0 and shape[-1] != largest:
+        return None
+    return TileDescriptor(tensor, shape, strides, block_shape, tile_layout(tuple(block_shape), size))

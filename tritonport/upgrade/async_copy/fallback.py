@@ -67,9 +67,10 @@ def pipelined_form(
     assert call is not None
     more = with_arguments(call, [*call.args, *(cst.Arg(cst.Name(name)) for name in entries)])
     chooser = entry.node.with_changes(body=replaced(entry.node.body, {call: more}))
+    shared = file.helpers["launch_heuristics"]
     return {
         kernel.node: form,
-        entry.node: with_flags(chooser, entry, entries, file.gl, file.triton, merge=True),
+        entry.node: with_flags(chooser, entry, entries, file.gl, file.triton, merge=True, shared=shared),
     }
 
 

@@ -34,7 +34,10 @@ def pipelined(plan: KernelPlan, file: FileNames, module: cst.Module) -> cst.Func
     node = plan.kernel.node
     names = Names({item.value for item in walk(node) if isinstance(item, cst.Name)} | file.taken)
     body, entries = with_rings(plan, names, file, module)
-    return with_flags(node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, merge=True)
+    shared = file.helpers["launch_heuristics"]
+    return with_flags(
+        node.with_changes(body=body), plan.kernel, entries, file.gl, file.triton, merge=True, shared=shared
+    )
 
 
 def with_rings(

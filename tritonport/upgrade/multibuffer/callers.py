@@ -9,9 +9,9 @@ from functools import lru_cache
 import libcst as cst
 
 from tritonport.convert.alignment import asked_of
+from tritonport.convert.launch_flags import is_heuristics
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
-from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.multibuffer.operations import bound
 
@@ -81,7 +81,7 @@ def heuristic_of(kernel: Kernel, name: str) -> cst.BaseExpression | None:
     """What a launch fills an argument with by `@triton.heuristics`; None where it does not."""
     for decorator in kernel.node.decorators:
         call = decorator.decorator
-        if not isinstance(call, cst.Call) or (dotted(call.func) or "").rpartition(".")[2] != "heuristics":
+        if not is_heuristics(call):
             continue
         for element in _elements(call):
             key = element.key

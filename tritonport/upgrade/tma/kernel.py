@@ -120,7 +120,8 @@ def _entry(
     docstring = node.body.body[:1] if node.get_docstring() is not None else []
     body = node.body.with_changes(body=[*docstring, statement])
     entry = node.with_changes(body=body, leading_lines=blank)
-    return with_flags(entry, plan.kernel, entries, file.gl, file.triton, merge=True, constexpr=False)
+    shared = file.helpers["launch_heuristics"]
+    return with_flags(entry, plan.kernel, entries, file.gl, file.triton, merge=True, constexpr=False, shared=shared)
 
 
 def _missing(plan: KernelPlan, names: Mapping[int, tuple[str, str]]) -> str:

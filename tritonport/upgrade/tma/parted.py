@@ -47,8 +47,9 @@ class _Reader(Reader):
         self.tests: dict[int, Forms] = {}
         self.meanings = _meanings(kernel.node)
 
-    def memory(self, node: cst.Call, kind: str) -> None:
-        super().memory(node, kind)
+    def memory(self, node: cst.Call, kind: str) -> Value:
+        """The address, as a reader of accesses has it."""
+        address = super().memory(node, kind)
         meaning = self.meanings.get(id(node))
         given = {name for place in _places(node) for name in names_of(place)}
         for names, pointer in ((given, None), (names_of(meaning) if meaning is not None else set(), meaning)):
@@ -57,6 +58,7 @@ class _Reader(Reader):
                 self.tests[id(node)] = Forms(decided[0], pointer)
             if decided:
                 break
+        return address
 
     def _is_decided(self, names: set[str], values: Mapping[str, tuple[Value, Value, Value]]) -> bool:
         return any(self.environment.get(name) is values[name][0] for name in names & values.keys())

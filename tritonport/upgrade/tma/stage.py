@@ -22,6 +22,7 @@ EMITTED = (
     "in_order",
     "landed",
     "landed_operand",
+    "launch_heuristics",
     "load_tile",
     "of_type",
     "read_alike",

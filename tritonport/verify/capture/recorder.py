@@ -14,6 +14,7 @@ import torch
 
 from tritonport.verify.capture.replay import DTYPES
 from tritonport.verify.hook.settings import Capture, Settings
+from tritonport.verify.tensors import is_descriptor
 
 _NAMES = {torch_name: name for name, torch_name in DTYPES.items()}
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
@@ -159,7 +160,7 @@ def _value(name: str, value: Any, buffers: list[_Buffer]) -> Any:
         return {"is": "float", "value": repr(value)}
     if isinstance(value, torch.Tensor):
         return _tensor(name, value, buffers)
-    if type(value).__name__ == "TensorDescriptor":
+    if is_descriptor(value):
         plain = {key: list(getattr(value, key)) for key in ("shape", "strides", "block_shape")}
         base = _tensor(f"{name}.base", value.base, buffers)
         return {"is": "descriptor", "base": base, **plain, "padding": getattr(value, "padding", "zero")}

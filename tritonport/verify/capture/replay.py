@@ -179,7 +179,7 @@ def _configured(function: Any) -> Any:
     if isinstance(function, Autotuner):
         return _configured(function.fn)
     if isinstance(function, Heuristics):
-        return Heuristics(_configured(function.fn), function.arg_names, function.values)
+        return type(function)(_configured(function.fn), function.arg_names, function.values)
     return function
 
 

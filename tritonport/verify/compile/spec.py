@@ -185,7 +185,7 @@ def complete(
     stages = {"num_stages": int(entry["num_stages"])} if "num_stages" in entry else {}
     made: dict[str, Any] = {}
     for layer in layers:
-        if type(layer).__name__ == "Heuristics":
+        if any(one.__name__ == "Heuristics" for one in type(layer).__mro__):
             for name, rule in layer.values.items():
                 if name in constexprs or signature.get(name, "constexpr") != "constexpr":
                     continue

@@ -66,9 +66,12 @@ def ring_depth_for(args, name, descriptors, once=(), num_stages=None, shared_mem
         return args[name]
     stages = num_stages or args.get("num_stages", 3)
     depth = max(stages - 1, 1) if chained else max(stages, 2)
-    taken = sum(tile_bytes(args.get(one)) for one in once)
-    each = sum(tile_bytes(args.get(one)) for one in descriptors)
-    return max(min(depth, (shared_memory - taken) // each), 1) if each else depth
+    each = 0
+    for one in descriptors:
+        each += tile_bytes(args.get(one))
+    for one in once:
+        shared_memory -= tile_bytes(args.get(one))
+    return max(min(depth, shared_memory // each), 1) if each else depth
 
 
 @triton.heuristics({"NUM_BUFFERS": lambda args: ring_depth_for(args, "NUM_BUFFERS", ["x_desc"], shared_memory=232448)})
