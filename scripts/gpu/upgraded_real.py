@@ -273,8 +273,9 @@ def _timed(original: Any, port: Any, inputs: Any, options: argparse.Namespace) -
     from tritonport.verify.tensors import input_leaves
 
     before = copied(input_leaves(inputs))
-    arena = SharedArena()
-    found = {ORIGINAL: record(original, inputs, before, arena), "all": record(port, inputs, before, arena)}
+    arena, clock = SharedArena(), CudaClock()
+    sides = {ORIGINAL: original, "all": port}
+    found = {name: record(case, inputs, before, arena, clock) for name, case in sides.items()}
 
     def prepared(name: str) -> Any:
         def prepare() -> None:
@@ -284,7 +285,7 @@ def _timed(original: Any, port: Any, inputs: Any, options: argparse.Namespace) -
         return prepare
 
     lanes = {name: (prepared(name), run_all(one.launches)) for name, one in found.items()}
-    timings = interleaved(lanes, CudaClock(), Effort(options.rounds, options.iterations, seconds=20.0))
+    timings = interleaved(lanes, clock, Effort(options.rounds, options.iterations, seconds=20.0))
     ratio = timings.ratio("all")
     times = {f"{name}_ms": timings.lanes[name].median for name in found}
     kernels = [one.kernel for one in found["all"].launches]

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from tritonport.bench.clock import Clock
+from tritonport.bench.tuning import tuned_by
 from tritonport.verify.case import Case, Inputs
 from tritonport.verify.compare import bitwise_equal
 from tritonport.verify.launches import (
@@ -119,13 +121,17 @@ def restore(inputs: Inputs, before: Mapping[str, Any], names: Iterable[str]) -> 
             found[name].copy_(before[name])
 
 
-def record(case: Case, inputs: Inputs, before: Mapping[str, Any], arena: SharedArena) -> Recorded:
+def record(
+    case: Case, inputs: Inputs, before: Mapping[str, Any], arena: SharedArena, clock: Clock | None = None
+) -> Recorded:
     """Calls `launch` twice, the second time recorded; the inputs are as before when it returns.
 
-    In the first call kernels compile and autotuners choose, whose launches are not to be repeated, nor memory kept.
+    In the first call kernels compile and autotuners choose, by `clock` where one is given; its launches are not to be
+    repeated, nor memory kept.
     """
     seed_everything(0)
-    case.launch(**inputs)
+    with tuned_by(clock):
+        case.launch(**inputs)
     _taken_gradients(inputs, before)
     restore(inputs, before, changed(inputs, before))
     found = Recorded()

@@ -73,7 +73,7 @@ class _Measurement:
         self.arena = SharedArena()
         report_phase(f"{ORIGINAL}: launch, {size.label}")
         try:
-            self.original = record(original, self.inputs, self.before, self.arena)
+            self.original = record(original, self.inputs, self.before, self.arena, clock)
         except Exception as error:
             raise Unusable(f"the original does not run: {_told(error)}") from error
         self.timed: dict[str, Recorded] = {ORIGINAL: self.original}
@@ -144,7 +144,7 @@ class _Measurement:
         assert case is not None
         report_phase(f"{stage}: launch, {self.size.label}")
         try:
-            found = record(case, self.inputs, self.before, self.arena)
+            found = record(case, self.inputs, self.before, self.arena, self.clock)
         except Exception as error:
             restore(self.inputs, self.before, changed(self.inputs, self.before))
             return Lane(stage, Status.FAILED, f"does not run: {_told(error)}")
@@ -225,7 +225,7 @@ class _Measurement:
     def _another_run(self, configurations: Configurations) -> Recorded:
         """The original once more, its kernels launched in these configurations."""
         with pinned_autotuners(SameChoice(configurations)):
-            found = record(self.case, self.inputs, self.before, self.arena)
+            found = record(self.case, self.inputs, self.before, self.arena, self.clock)
         self._runs.append((configurations, found))
         return found
 
