@@ -153,3 +153,75 @@ def test_a_matrix_by_columns_among_others_is_written(length: int, tmp_path: Path
     got, made = run(found.text, tmp_path, k=k, v=v)
     torch.testing.assert_close(got, torch.einsum("thk,thv->hvk", k.float(), v.float()), rtol=0, atol=0)
     assert made == [True] * 3 or length == 0
+
+
+TASKS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tasks_kernel(
+    a_ptr, b_ptr, c_ptr, B, T, tasks, programs, H: tl.constexpr, K: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    for task in range(tl.program_id(0), tasks, programs):
+        row, rest = task // (B * H), task % (B * H)
+        batch, head = rest // H, rest % H
+        rows, steps = row * BLOCK + tl.arange(0, BLOCK), tl.arange(0, 16)
+        mask = rows[:, None] < T
+        p_a = a_ptr + (batch * T * H + head) * 16 + rows[:, None] * (H * 16) + steps[None, :]
+        a = tl.load(p_a, mask=mask, other=0.0)
+        for k in range(tl.cdiv(K, 16)):
+            cols = k * 16 + tl.arange(0, 16)
+            b = tl.load(b_ptr + steps[:, None] * K + cols[None, :], mask=cols[None, :] < K, other=0.0)
+            p_c = c_ptr + (batch * T * H + head) * WIDE + rows[:, None] * (H * WIDE) + cols[None, :]
+            old = tl.load(p_c, mask=mask & (cols[None, :] < K), other=0.0)
+            new = tl.dot(a, b) + old
+            if k < 8:
+                tl.store(p_c, new, mask=mask & (cols[None, :] < K))
+
+
+def launch(a, b, wide=None, programs=3):
+    (B, T, H, _), K = a.shape, b.shape[1]
+    c = torch.arange(B * T * H * (wide or K), dtype=torch.float32).view(B, T, H, -1) % 7
+    tasks = triton.cdiv(T, 16) * B * H
+    tasks_kernel[(programs,)](a, b, c, B, T, tasks, programs, H=H, K=K, WIDE=wide or K, BLOCK=16)
+    return c
+"""
+
+
+@pytest.mark.parametrize("wide", [40, 48])
+def test_tasks_whose_numbers_are_their_places_write_tiles_of_their_own(wide: int, tmp_path: Path) -> None:
+    found = upgraded(TASKS)
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(" in found.text
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (2, 40, 3, 16)).half(), torch.randint(-3, 4, (16, 40)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b, wide=wide)
+    expected = torch.arange(2 * 40 * 3 * wide, dtype=torch.float32).view(2, 40, 3, wide) % 7
+    expected[..., :40] += a.float() @ b.float()
+    torch.testing.assert_close(got, expected, rtol=0, atol=0)
+    assert made == [True] * 3
+    assert 'args["WIDE"] >= args["K"]' in found.text
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("task % (B * H)", "task % (B * H + H)"),
+        ("rest // H, rest % H", "rest // H, rest // H"),
+        ("rest // H, rest % H", "rest // H, rest % (H + 1)"),
+        ("(batch * T * H + head) * WIDE", "head * WIDE"),
+        ("rows[:, None] * (H * WIDE)", "rows[:, None] * (2 * WIDE)"),
+        ("row * BLOCK + tl", "row * 8 + tl"),
+        ("cols = k * 16 + tl", "cols = k * 8 + tl"),
+        ("range(tl.cdiv(K, 16))", "range(2 * tl.cdiv(K, 16))"),
+        ("            if k < 8:\n", "            a += old.to(tl.float16)\n            if k < 8:\n"),
+    ],
+)
+def test_tasks_that_may_share_an_element_are_refused(right: str, wrong: str) -> None:
+    assert TASKS.count(right) == 1
+    found = upgraded(TASKS.replace(right, wrong))
+    said = [one.message for one in found.diagnostics if one.message.startswith("the store")]
+    assert bool(said) == ("range(2" not in wrong), said

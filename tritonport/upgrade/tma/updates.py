@@ -8,7 +8,7 @@ seen by the loads behind it: there may be none of them, not even in the next ite
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import libcst as cst
 
@@ -19,28 +19,43 @@ from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box, Side
+from tritonport.upgrade.tma.digits import by_digits
 
 
 def is_read_first(load: Access, store: Access) -> bool:
-    """Whether a load brings what a store of its own block then writes over, and nothing of it is read behind the store:
-    the same elements, and a value that is made of them."""
+    """Whether a load brings what a store of its own block, or under an `if` of that, then writes over, and nothing
+    of it is read behind the store: the same elements, and a value that is made of them."""
     same = isinstance(load.address, Form) and isinstance(store.address, Form) and _bare(load) == _bare(store)
     if not same or [one.node for one in load.loops] != [one.node for one in store.loops]:
         return False
-    block = _block_of(store)
+    block = _block_of(load)
     places = [next((place for place, line in enumerate(block) if _has(line, one.node)), -1) for one in (load, store)]
     first, last = places
-    if first < 0 or last < first or not _is_plain(block[first]) or not _is_plain(block[last]):
+    if first < 0 or last < first or not _is_plain(block[first]):
         return False
     held = _held(block[first:last], load.node)
+    behind = block[last + 1 :]
+    if not _is_plain(block[last]):
+        inner = _block_of(store)
+        if not isinstance(block[last], cst.If) or not any(one is inner[0] for one in _own_lines(block[last])):
+            return False
+        place = next(place for place, line in enumerate(inner) if _has(line, store.node))
+        held = _held(inner[:place], load.node, held)
+        behind = [*inner[place + 1 :], *behind]
     value = _value_of(store)
     made = value is not None and (_has(value, load.node) or any(reads_of(value, name) for name in held))
-    return made and not _read_behind(block, last, held, store)
+    return made and not _read_behind(block, behind, held, store)
 
 
 def apart(store: Access, box: Box) -> tuple[str, ...] | None:
     """What a launch is asked for the tiles of a store to have no element in common, whatever the iteration; None where
     that is not shown."""
+    found = _by_blocks(store, box)
+    return found if found is not None else by_digits(store, box)
+
+
+def _by_blocks(store: Access, box: Box) -> tuple[str, ...] | None:
+    """Where loops move the two dimensions of a matrix alone."""
     moved: list[Side] = []
     for loop in store.loops:
         sides = [side for side in box.sides if loop.target in side.coordinate.atoms()]
@@ -90,9 +105,16 @@ def _block_of(access: Access) -> Sequence[cst.BaseStatement]:
     return [one for one in around[-1].body if isinstance(one, cst.BaseStatement)] if around else []
 
 
-def _held(lines: Sequence[cst.BaseStatement], load: cst.Call) -> set[str]:
-    """The names whose values are made of what a load brings, behind statements of which the first has it."""
-    held: set[str] = set()
+def _own_lines(node: cst.If) -> list[cst.BaseStatement]:
+    """The statements of the branches of an `if`."""
+    blocks = [node.body, *([node.orelse.body] if isinstance(node.orelse, cst.Else) else [])]
+    return [line for block in blocks for line in block.body if isinstance(line, cst.BaseStatement)]
+
+
+def _held(lines: Sequence[cst.BaseStatement], load: cst.Call, before: Collection[str] = ()) -> set[str]:
+    """The names whose values are made of what a load brings, behind statements of which the first has it; `before`:
+    those whose values are before the statements."""
+    held = set(before)
     for line in lines:
         assigned = set(assigned_names(cst.IndentedBlock([line])))
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
@@ -106,10 +128,12 @@ def _held(lines: Sequence[cst.BaseStatement], load: cst.Call) -> set[str]:
     return held
 
 
-def _read_behind(block: Sequence[cst.BaseStatement], place: int, held: set[str], store: Access) -> bool:
-    """Whether a name that holds something is read behind a statement of a block."""
+def _read_behind(
+    block: Sequence[cst.BaseStatement], behind: Sequence[cst.BaseStatement], held: set[str], store: Access
+) -> bool:
+    """Whether a name that holds something in a block is read by the statements behind it, or where they lead to."""
     held = set(held)
-    for line in block[place + 1 :]:
+    for line in behind:
         if any(reads_of(line, name) for name in held):
             return True
         if _is_plain(line):
@@ -120,7 +144,8 @@ def _read_behind(block: Sequence[cst.BaseStatement], place: int, held: set[str],
     if store.loops:
         loop = store.loops[-1].node
         live = live_at_end(function, loop) | live_behind(function, loop)
-        return block[0] not in loop.body.body or bool(held & live)
+        if block[0] in loop.body.body:
+            return bool(held & live)
     inside = {id(node) for line in block for node in walk(line)}
     lines = [one for one in walk(function.body) if isinstance(one, cst.BaseSmallStatement) and id(one) not in inside]
     return any(reads_of(line, name) for line in lines for name in held)
