@@ -213,7 +213,6 @@ def test_tasks_whose_numbers_are_their_places_write_tiles_of_their_own(wide: int
         ("rest // H, rest % H", "rest // H, rest // H"),
         ("rest // H, rest % H", "rest // H, rest % (H + 1)"),
         ("(batch * T * H + head) * WIDE", "head * WIDE"),
-        ("rows[:, None] * (H * WIDE)", "rows[:, None] * (2 * WIDE)"),
         ("row * BLOCK + tl", "row * 8 + tl"),
         ("cols = k * 16 + tl", "cols = k * 8 + tl"),
         ("range(tl.cdiv(K, 16))", "range(2 * tl.cdiv(K, 16))"),

@@ -12,7 +12,7 @@ import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
-from tritonport.analysis.access.forms import Axis, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.forms import Axis, Condition, Each, Form, Mask, Opaque, Several, Value
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -110,7 +110,7 @@ class ExpressionReader(ABC):
         unknown = next((item for item in items if isinstance(item, Opaque)), None)
         if unknown is not None:
             return unknown
-        if any(isinstance(part, (Mask, Several)) for part in tiles):
+        if any(isinstance(part, (Mask, Several, Each)) for part in tiles):
             return Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         if tiles:
             first = tiles[0]
@@ -150,6 +150,8 @@ class ExpressionReader(ABC):
             return self._conjunction(node, left, right)
         if isinstance(node.operator, cst.Multiply) and isinstance(left, Mask) and isinstance(right, Mask):
             return self._conjunction(node, left, right)  # of two masks a product is true where both are
+        if isinstance(left, Several) and isinstance(right, Several) and isinstance(node.operator, cst.Add):
+            return Several((*left.items, *right.items))
         left, right = self._as_number(node.operator, node.left, left), self._as_number(node.operator, node.right, right)
         for side in (left, right):
             if isinstance(side, Opaque):
@@ -259,6 +261,9 @@ class ExpressionReader(ABC):
             number = place.offset.value
             if place.is_scalar and -len(base.items) <= number < len(base.items):
                 return base.items[number]
+        counted = place.offset.value if isinstance(place, Form) and place.is_scalar else None
+        if isinstance(base, Each) and counted is not None and counted >= 0:
+            return base.item(counted)
         return self._other(node, [base, place])
 
     def _expanded(self, node: cst.BaseExpression, base: Value, pattern: list[bool]) -> Value:

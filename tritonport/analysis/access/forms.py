@@ -7,6 +7,7 @@ places.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -132,7 +133,14 @@ class Several:
     items: tuple[Value, ...]
 
 
-Value = Form | Mask | Opaque | Several
+@dataclass(frozen=True)
+class Each:
+    """A tuple with an item for each one of another tuple, whose length the kernel does not say."""
+
+    item: Callable[[int], Value]
+
+
+Value = Form | Mask | Opaque | Several | Each
 
 
 def unnumbered(value: Opaque) -> Opaque:

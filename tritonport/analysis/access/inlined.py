@@ -14,11 +14,11 @@ import libcst as cst
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.expressions import ExpressionReader
-from tritonport.analysis.access.forms import Form, Opaque, Several, Value
+from tritonport.analysis.access.forms import Each, Form, Opaque, Several, Value
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 
-_ALLOWED = frozenset({"len", "static_range", "range", "static_assert", "to", "cdiv"})
+_ALLOWED = frozenset({"len", "static_range", "range", "static_assert", "to", "cdiv", "cast"})
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
 _STATEMENTS = (cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Pass)
 _WITHOUT_ASSIGNMENT: dict[type[cst.BaseAugOp], cst.BaseBinaryOp] = {
@@ -43,7 +43,8 @@ def sums_alone(function: cst.FunctionDef) -> bool:
     for node in walk(function.body):
         if isinstance(node, cst.Return) and node is not last.body[-1]:
             return False
-        if isinstance(node, (cst.If, cst.While, cst.IfExp, cst.Comparison)) and not _is_asserted(function, node):
+        chooses = isinstance(node, (cst.If, cst.While, cst.IfExp, cst.Comparison))
+        if chooses and not _is_asserted(function, node) and not _is_type(function, node):
             return False
         if isinstance(node, cst.BaseSmallStatement) and not isinstance(node, _STATEMENTS):
             return False
@@ -127,12 +128,52 @@ class _Function(ExpressionReader):
         call = node.iter
         if not isinstance(call, cst.Call) or len(call.args) != 1 or not isinstance(node.target, cst.Name):
             raise _NotFollowed
+        if (name := self._mapped(node, call.args[0].value)) is not None:
+            self._map(node, name)
+            return
         count = self._number(call.args[0].value)
         if count > _MOST:
             raise _NotFollowed
         for place in range(count):
             self.environment[node.target.value] = forms.number(place)
             self._run(node.body)
+
+    def _mapped(self, node: cst.For, count: cst.BaseExpression) -> str | None:
+        """The name of an empty tuple that a loop adds one item to for each item of a tuple of the launch."""
+        if not isinstance(count, cst.Call) or _name(count) != "len" or not isinstance(count.args[0].value, cst.Name):
+            return None
+        given = self.environment.get(count.args[0].value.value)
+        small = [one for line in node.body.body for one in _small(line)]
+        if not isinstance(given, Form) or len(small) != 1 or not isinstance(small[0], cst.AugAssign):
+            return None
+        target, value = small[0].target, small[0].value
+        empty = isinstance(target, cst.Name) and self.environment.get(target.value) == Several(())
+        one = isinstance(value, cst.Tuple) and len(value.elements) == 1
+        if not empty or not one or not isinstance(small[0].operator, cst.AddAssign) or given.offset.value is not None:
+            return None
+        assert isinstance(target, cst.Name)
+        return target.value if given == Form(given.offset, head=given.head) else None
+
+    def _map(self, node: cst.For, name: str) -> None:
+        (small,) = (one for line in node.body.body for one in _small(line))
+        assert (
+            isinstance(small, cst.AugAssign)
+            and isinstance(small.value, cst.Tuple)
+            and isinstance(node.target, cst.Name)
+        )
+        index, value = node.target.value, small.value.elements[0].value
+        around = dict(self.environment)
+
+        def item(place: int) -> Value:
+            before, self.environment = self.environment, {**around, index: forms.number(place)}
+            try:
+                return self.evaluate(value)
+            except _NotFollowed:
+                return Opaque(f"`{self.text(value)}` is no number of the launch", value)
+            finally:
+                self.environment = before
+
+        self.environment[name] = Each(item)
 
     def _number(self, node: cst.BaseExpression) -> int:
         value = self.evaluate(node)
@@ -152,6 +193,8 @@ class _Function(ExpressionReader):
                 if isinstance(value, Several):
                     return forms.number(len(value.items))
             raise _NotFollowed
+        if _name(node) == "cast" and len(node.args) == 2:
+            return self.evaluate(node.args[0].value)
         return super()._call(node)
 
     def _as_long(self, node: cst.Call) -> Iterator[cst.BaseExpression]:
@@ -191,6 +234,13 @@ def _name(node: cst.Call) -> str:
 def _is_asserted(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
     """Whether a comparison is part of a static_assert."""
     return any(node is one for call in _asserts(function) for one in walk(call))
+
+
+def _is_type(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
+    """Whether a node says the type of a cast alone: `tl.cast(x, tl.int64 if WIDE else tl.int32)`."""
+    casts = (one for one in walk(function.body) if isinstance(one, cst.Call) and _name(one) in ("cast", "to"))
+    types = (one.args[-1].value for one in casts if one.args)
+    return any(node is part for one in types if isinstance(one, cst.IfExp) for part in walk(one))
 
 
 def _asserts(function: cst.FunctionDef) -> Iterator[cst.Call]:

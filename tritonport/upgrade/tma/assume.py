@@ -41,15 +41,23 @@ def specialised(kernel: Kernel, assumed: Sequence[Assumed]) -> Kernel:
 
 
 def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tuple[Assumed, ...]:
-    """Of `if`s that read in one branch what addresses of operands are made of: the branch that reads nothing."""
-    wanted = address_names(kernel, operands)
+    """Of `if`s that read in one branch what addresses of operands outside of it are made of: the branch that reads
+    nothing."""
+    wanted: dict[frozenset[int], set[str]] = {}
     found: dict[str, Assumed] = {}
     for test, on_host, nodes in _decided(kernel, triton):
         for node in nodes:
             bodies = [branch_of(node, taken) for taken in (0, 1)]
             reads = [body is not None and touches_memory(body, kernel.module) for body in bodies]
             reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
-            if reading is not None and wanted & _made_of_loads(reading, kernel.module):
+            if reading is None:
+                continue
+            inside = {id(one) for one in walk(reading)}
+            outside = [one for one in operands if id(one.node) not in inside]
+            key = frozenset(id(one) for one in outside)
+            if key not in wanted:
+                wanted[key] = address_names(kernel, outside)
+            if wanted[key] & _made_of_loads(reading, kernel.module):
                 found.setdefault(test, Assumed(test, on_host, reads.index(False)))
     return tuple(found.values())
 

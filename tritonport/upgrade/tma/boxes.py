@@ -239,18 +239,21 @@ class _Builder:
 
     def _holds_in_loop(self, condition: Condition) -> bool:
         """Whether a loop over whole blocks keeps a coordinate below a bound: `k + i < end` in `range(start, end, B)`
-        where B divides the way to the end, which the launch is asked. An end that it knows is a bound of the tensor.
-        """
+        where B divides the way to the end, which the launch is asked; or `row - W + k + i < row`, with W for the end.
+        A bound that it knows is one of the tensor."""
         held = [axis for axis in condition.form.axes if axis is not None]
-        if condition.operator != "<" or len(held) != 1 or held[0].bent or held[0].stride.value != 1:
+        if condition.operator not in ("<", "<=") or len(held) != 1 or held[0].bent or held[0].stride.value != 1:
             return False
         left = plus(condition.bound.offset, condition.form.offset, -1)
+        left = plus(left, dims.ONE) if condition.operator == "<=" else left
+        unknown = bool(self.host.split(condition.bound.offset)[1].terms)
         for loop in self.access.loops:
             step = loop.stride
             if loop.kind not in ("range", "static_range") or loop.first is None or step is None or goes_down(loop):
                 continue
             for end in loop.ends if show(step) == held[0].size else ():
-                if left == plus(end, dims.symbol(loop.target), -1) and self.host.split(end)[1].terms:
+                known = not unknown and not self.host.split(end)[1].terms
+                if left == plus(end, dims.symbol(loop.target), -1) and not known:
                     asked = in_whole_steps(plus(end, loop.first, -1), step, self.access, self.kernel)
                     self.asked += asked or ()
                     return asked is not None

@@ -1,0 +1,107 @@
+"""Stage tma: strides that a function makes of a tuple, windows of rows that end at a row of the program's own."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+
+WINDOW = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def widened(strides, WIDE: tl.constexpr):
+    result = ()
+    for axis in tl.static_range(len(strides)):
+        result += (tl.cast(strides[axis], tl.int64 if WIDE else tl.int32),)
+    return result
+
+
+@triton.jit
+def place(indices, strides):
+    tl.static_assert(len(indices) == len(strides))
+    offset = 0
+    for axis in tl.static_range(len(strides)):
+        offset += indices[axis] * strides[axis]
+    return offset
+
+
+@triton.jit
+def window_kernel(
+    q_ptr, kv_ptr, out_ptr, S, Q_STRIDES: tl.constexpr, KV_STRIDES: tl.constexpr, WINDOW: tl.constexpr,
+    WIDE: tl.constexpr, N: tl.constexpr,
+):
+    Q_STRIDES = widened(Q_STRIDES, WIDE)
+    KV_STRIDES = widened(KV_STRIDES, WIDE)
+    row, offs = tl.program_id(0), tl.arange(0, 16)
+    q = tl.load(q_ptr + place((row, offs[:, None], offs[None, :]), Q_STRIDES))
+    acc = tl.zeros((16, N), dtype=tl.float32)
+    first = row - WINDOW + 1
+    for start in range(0, WINDOW, N):
+        at = first + start + tl.arange(0, N)
+        valid = (at >= 0) & (at <= row) & (at < S)
+        kv = tl.load(kv_ptr + place((at[:, None], offs[None, :]), KV_STRIDES), mask=valid[:, None], other=0.0)
+        acc += tl.dot(q, tl.trans(kv))
+    tl.store(out_ptr + row * 16 * N + offs[:, None] * N + tl.arange(0, N)[None, :], acc)
+
+
+def launch(q, kv, window=32, wide=False):
+    S = kv.shape[0]
+    out = torch.full((S + 3, 16, 16), float("nan"))
+    window_kernel[(S + 3,)](
+        q, kv, out, S, Q_STRIDES=q.stride(), KV_STRIDES=kv.stride(), WINDOW=window, WIDE=wide, N=16
+    )
+    return out
+"""
+
+
+def wanted(q: torch.Tensor, kv: torch.Tensor, window: int) -> torch.Tensor:
+    steps = -(-window // 16) * 16
+    padded = torch.cat([torch.zeros(window - 1, 16), kv.float(), torch.zeros(steps + 3, 16)])
+    rows = []
+    for row in range(q.shape[0]):
+        blocks = padded[row : row + steps].clone()
+        blocks[window:] = 0.0
+        rows.append(q[row].float() @ blocks.view(-1, 16, 16).sum(0).T)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize(("window", "wide"), [(32, False), (16, True), (24, False)])
+def test_a_window_of_rows_that_ends_at_a_row(window: int, wide: bool, tmp_path: Path) -> None:
+    found = upgraded(WINDOW)
+    assert [one.message for one in found.diagnostics] == []
+    torch.manual_seed(0)
+    q, kv = torch.randint(-3, 4, (23, 16, 16)).half(), torch.randint(-3, 4, (20, 16)).half()
+    got, made = run(found.text, tmp_path, q=q, kv=kv, window=window, wide=wide)
+    torch.testing.assert_close(got, wanted(q, kv, window), rtol=0, atol=0)
+    assert len(made) >= 2 and all(made) or window % 16
+    assert '(args["WINDOW"] % args["N"]) == 0' in found.text
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("at <= row)", "at < row)"),
+        ("range(0, WINDOW, N)", "range(0, WINDOW + 1, N)"),
+        ("range(0, WINDOW, N)", "range(N, WINDOW + N, N)"),
+        ("first + start + tl", "first + 2 * start + tl"),
+    ],
+)
+def test_a_window_that_ends_elsewhere_is_refused(right: str, wrong: str) -> None:
+    assert WINDOW.count(right) == 1
+    found = upgraded(WINDOW.replace(right, wrong))
+    assert any("bounds one dimension in two ways" in one.message for one in found.diagnostics)
+    assert "kv_desc" not in found.text
+
+
+def test_strides_that_are_read_from_memory_are_none_of_the_launch() -> None:
+    text = WINDOW.replace("tl.cast(strides[axis], tl.int64 if WIDE else tl.int32)", "strides[axis] + tl.program_id(1)")
+    found = upgraded(text)
+    assert "q_desc" not in found.text and "kv_desc" not in found.text
