@@ -1,9 +1,9 @@
 @gluon.constexpr_function
 def mma_v2_layout(shape, num_warps, chained, follows):
-    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile or, in a chain of dots, one side of it.
+    """The layout of a result of mma.sync: 16 x 8 per warp, warps over the tile or, beside other dots, one side of it.
 
-    `follows`: the shape of the dot that the chain begins with. All of the chain divide the longer side of that. Of a
-    batch, the warps take a matrix each first; those that are left divide every matrix.
+    `follows`: the shape of the last dot of the block, whose longer side all of its dots divide. Of a batch, the warps
+    take a matrix each first; those that are left divide every matrix.
     """
     rank = len(shape)
     m, n = shape[rank - 2], shape[rank - 1]

@@ -1,7 +1,7 @@
 @gluon.jit
 def split_operand(x, index: gl.constexpr, layout: gl.constexpr, precision: gl.constexpr):
     """A float32 operand where it is taken apart: in the registers that mma.sync reads it from, if that is what does."""
-    if not is_mma(layout):
+    if not is_mma(layout) or (index == 1 and is_mma(x.type.layout)):
         return x
     else:
         width: gl.constexpr = operand_width(part_type(x.dtype, precision))

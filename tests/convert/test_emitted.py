@@ -127,7 +127,7 @@ def test_integers_of_the_same_width(emitted: ModuleType, kind: tl.dtype, integer
         ([16, 64], 4, False, None, [1, 4]),
         ([64, 32], 4, True, None, [4, 1]),
         ([16, 64], 4, True, None, [1, 4]),
-        # All of a chain divide the side that its first dot divides.
+        # All of a chain divide the side that its last dot divides.
         ([16, 128], 8, False, [16, 64], [1, 8]),
         ([64, 128], 8, False, [64, 64], [8, 1]),
         ([16, 128], 4, True, [64, 32], [4, 1]),

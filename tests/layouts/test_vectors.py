@@ -88,3 +88,26 @@ def test_a_mask_says_that_it_is_no_number(num_warps: int, tmp_path: Path) -> Non
         constants = dict(HEADWISE=headwise, K=64, V=64)
         original, port = (compile_kernel(dict(fn=side, constexprs=constants, **spec), "sm_90") for side in sides)
         assert port.load_widths == original.load_widths
+
+
+ADDED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_rows(x_ptr, index_ptr, sum_ptr, count_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    where = tl.load(index_ptr + rows)
+    total = tl.sum(tl.load(x_ptr + where[:, None] * N + cols[None, :]), axis=1)
+    tl.atomic_add(sum_ptr + rows, total)
+    tl.atomic_add(count_ptr + where, 1)
+"""
+
+
+def test_a_statistic_is_converted_once_before_it_is_added_to_memory() -> None:
+    """In the slice of the tile each thread would have the addresses of many rows; an index that is there already is
+    not read again."""
+    text = convert(ADDED, VERSION).text
+    assert "gl.atomic_add(sum_ptr + rows_sum, gl.convert_layout(total, sum_layout))" in text
+    assert text.count("gl.load(index_ptr") == 1

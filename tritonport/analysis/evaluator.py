@@ -11,6 +11,7 @@ from tritonport.analysis.descriptors import Descriptors
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.element_types import joined_element
 from tritonport.analysis.globals import Globals
+from tritonport.analysis.place import Places
 from tritonport.analysis.shapes import broadcast, combine_strides, joined_multiples, padding
 from tritonport.analysis.values import Kind, Operand, Refusal, Value, scalar
 from tritonport.source.module import SourceModule
@@ -21,6 +22,7 @@ class Evaluator(Globals):
 
     Attributes:
         depth: how many loops surround what is being read.
+        places: which block and which branches surround it.
         integers: arguments that are numbers and no pointers.
         descriptors: what is known of tensor descriptors.
     """
@@ -28,6 +30,7 @@ class Evaluator(Globals):
     def __init__(self, module: SourceModule) -> None:
         super().__init__(module)
         self.depth = 0
+        self.places = Places()
         self.integers: set[str] = set()
         self.descriptors = Descriptors()
 

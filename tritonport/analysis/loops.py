@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import libcst as cst
@@ -94,6 +95,11 @@ class Loops(Statements):
         return frozenset(name for value in values for name in value.multiples)
 
     def _rounds(self, statement: cst.For | cst.While, head: Callable[[], object], unrolled: bool = False) -> None:
+        """Read a loop: a block of its own unless the compiler unrolls it."""
+        with nullcontext() if unrolled else self.places.block():
+            self._loop_body(statement, head, unrolled)
+
+    def _loop_body(self, statement: cst.For | cst.While, head: Callable[[], object], unrolled: bool) -> None:
         """Read a body, `head` first, until what it shows of the names it carries is what was taken for granted."""
         carried = [name for name in dict.fromkeys(assigned_names(statement.body)) if name in self.environment]
         before = dict(self.environment)

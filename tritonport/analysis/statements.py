@@ -151,15 +151,16 @@ class Statements(Expressions):
         if truth is False:
             return self._orelse(statement.orelse)
         before = dict(self.environment)
-        then_goes_on = self._block(statement.body)
+        decided = test.kind is Kind.CONSTEXPR
+        with self.places.arm((self.frame, statement), True) if decided else self.places.block():
+            then_goes_on = self._block(statement.body)
         then = self.environment
         self.environment = dict(before)
-        else_goes_on = self._orelse(statement.orelse)
+        with self.places.arm((self.frame, statement), False) if decided else self.places.block():
+            else_goes_on = self._orelse(statement.orelse)
         otherwise = self.environment
         if then_goes_on and else_goes_on:
-            self.environment = self._merge(
-                then, otherwise, statement, statement.test if test.kind is Kind.CONSTEXPR else None
-            )
+            self.environment = self._merge(then, otherwise, statement, statement.test if decided else None)
         elif then_goes_on:
             self.environment = then
         return then_goes_on or else_goes_on

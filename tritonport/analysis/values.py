@@ -15,6 +15,7 @@ import libcst as cst
 
 from tritonport.analysis import strides as stride_kinds
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.place import Place
 from tritonport.analysis.strides import Stride
 from tritonport.analysis.terms import Dot, Root, Slice, Step, Term
 
@@ -81,6 +82,7 @@ class Value:
         result_axis: a reduction's own term is Slice(result_axis, focus); None: the focus itself.
         inner: the shape of the focus where it is not that of the result.
         outcome: the steps from the focus to the operation's own term.
+        place: of a dot, where it stands.
     """
 
     kind: Kind
@@ -110,6 +112,7 @@ class Value:
     outcome: tuple[Step, ...] = ()
     element: tuple[str, ...] = ()
     dot: Dot | None = None
+    place: Place | None = None
     access: tuple[stride_kinds.Order | None, tuple[str, ...], frozenset[str]] | None = None
     shared: tuple[bool, str] | None = None
     node: cst.CSTNode | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
 
@@ -49,31 +49,62 @@ def mark_updated(values: list[Value]) -> None:
 
 
 def mark_chains(frames: Iterable[Frame], values: list[Value]) -> None:
-    """Dots whose result another dot of the same loop body takes as an operand: their warps share one side of the
-    tile, and with mma.sync all of the chain divide it as the first does (`warpsPerTileV2` of Triton's
-    AccelerateMatmul.cpp)."""
+    """What the warps of a dot are divided by beside its own shape (Triton's AccelerateMatmul.cpp).
+
+    Warpgroup instructions: a dot whose result another dot of the same loop body takes as an operand has its warps along
+    one side of the tile (`warpsPerTileV3`). mma.sync: so have all the dots of one block that hang together, and the
+    last of them says which side, since that is the first that the compiler rewrites (`warpsPerTileV2`). There, dots
+    hang together by what addresses they have in common, too; apart from each other they do better in their own shapes.
+    """
     carried = {id(merge.value) for frame in frames for merge in frame.merges if not isinstance(merge.statement, cst.If)}
     users: dict[int, list[Value]] = {}
     for value in values:
         if id(value) not in carried:
             for operand in value.operands:
                 users.setdefault(id(operand.value), []).append(value)
-    for value in values:
-        if value.dot is None or value.focus is None:
-            continue
-        seen: set[int] = set()
-        work = list(users.get(id(value), []))
-        while work:
-            user = work.pop()
-            if id(user) in seen or user.depth != value.depth:
-                continue
-            seen.add(id(user))
-            if user.dot is not None:
-                value.focus.chained = True
-                if user.focus is not None:
-                    user.focus.follows = user.focus.follows or value.focus.follows or value.shape
-                break
-            work += users.get(id(user), [])
+    dots = [value for value in values if value.dot is not None and value.focus is not None]
+    groups: dict[Value, list[Value]] = {value: [value] for value in dots}
+    reached: dict[Value, Value] = {}
+    for value in dots:
+        assert value.focus is not None
+        for user in _reached(value, users):
+            value.focus.chained |= user.dot is not None
+            other = user if user in groups else reached.setdefault(user, value)
+            if groups[other] is not groups[value]:
+                groups[value] += groups[other]
+                groups.update(dict.fromkeys(groups[other], groups[value]))
+    for value in dots:
+        assert value.focus is not None
+        last = _last_beside(value, groups[value])
+        if last is not None and not (value.focus.chained and last is value):
+            value.focus.follows = last.shape
+
+
+def _reached(value: Value, users: Mapping[int, Sequence[Value]]) -> dict[Value, None]:
+    """What is made of a dot's result in the same loop body, down to the next dots on each way."""
+    found: dict[Value, None] = {}
+    work = list(users.get(id(value), []))
+    while work:
+        user = work.pop()
+        if user not in found and user.depth == value.depth:
+            found[user] = None
+            if user.dot is None:
+                work += users.get(id(user), [])
+    return found
+
+
+def _last_beside(value: Value, group: Iterable[Value]) -> Value | None:
+    """The last of the dots of a group that are compiled into the block of a dot wherever that one is; None where no
+    launch has another one there."""
+    if value.place is None:
+        return None
+    last, alone = (value.place.position, value), True
+    for other in group:
+        if other is not value and other.place is not None and other.rank == value.rank:
+            alone &= not value.place.may_be_beside(other.place)
+            if other.place.always_beside(value.place) and other.place.position > last[0]:
+                last = other.place.position, other
+    return None if alone else last[1]
 
 
 def mark_loose(values: list[Value]) -> None:

@@ -173,6 +173,9 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
     vectors = {edge: None for edge in vectors if edge not in inner and edge not in later}
     for edge in _dots_first(edge for edge in ordered if not (edge in stored or edge in vectors or edge in later)):
         _satisfy(edge)
+    for value in values:
+        if value.loose:
+            _settle(value)
     for group in groups:
         _satisfy_group(group)
     _satisfy_vectors(list(vectors))
@@ -191,6 +194,14 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
         if isinstance(root, Root):
             root.accesses.sort(key=lambda access: access.position)
     return values
+
+
+def _settle(merge: Value) -> None:
+    """Give a merge that has the layout of whichever branch is compiled the one that all of them leave it in: that of a
+    dot's result, which what is made of it has too."""
+    terms = [operand.value.term for operand in merge.operands if operand.value.focus is not None]
+    if len(terms) == len(merge.operands) and root_of(terms[0]).dot is not None:
+        merge.loose = not (all(equivalent(term, terms[0]) for term in terms) and unify(terms[0], merge.term))
 
 
 def _dots_first(edges: Iterable[Edge]) -> Iterator[Edge]:
@@ -239,13 +250,17 @@ def _satisfy_vectors(edges: list[Edge]) -> None:
 
 
 def _stores_statistic(edge: Edge) -> bool:
-    """Whether a row or column statistic of a tile is stored after the loops.
+    """Whether a row or column statistic of a tile is stored, or added to memory, after the loops.
 
     In the tile's layout each thread holds many elements that other threads have too, and an address for each: it is
     converted once instead, as Triton's compiler does.
     """
     store = edge.consumer
-    return store.op == "store" and store.depth == 0 and store.rank == 1
+    if store.depth > 0 or store.rank != 1:
+        return False
+    return store.op == "store" or (
+        store.op == "atomic" and len(store.operands) > 1 and store.operands[1].value.focus is not None
+    )
 
 
 def _meets_conversion(value: Value) -> bool:

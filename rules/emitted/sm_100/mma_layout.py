@@ -4,9 +4,10 @@ def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=Non
 
     `rowwise`: the rows of the result are reduced.
     """
+    split = is_split(dtype, precision)
     dtype = part_type(dtype, precision)
     if tcgen05_fits(shape, k, dtype, num_warps, precision):
         return tmem_registers(shape, num_warps, rowwise)
     if dtype == gl.float64 or (dtype == gl.float32 and precision == "ieee"):
         return fma_layout(shape, num_warps)
-    return mma_v2_layout(shape, num_warps, chained, follows)
+    return mma_v2_layout(shape, num_warps, chained or split, follows)

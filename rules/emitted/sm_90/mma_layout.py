@@ -4,6 +4,7 @@ def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=Non
 
     The warps of a warpgroup instruction tile M while it lasts, all of it in a chain of dots.
     """
+    split = is_split(dtype, precision)
     dtype = part_type(dtype, precision)
     if wgmma_fits(shape, k, dtype, num_warps, precision):
         m, n = shape
@@ -16,4 +17,4 @@ def mma_layout(shape, k, dtype, num_warps, precision, chained=False, follows=Non
         return gl.NVMMADistributedLayout([3, 0], warps, [16, width, 256 // dtype.primitive_bitwidth])
     if dtype == gl.float64 or (dtype == gl.float32 and precision == "ieee"):
         return fma_layout(shape, num_warps)
-    return mma_v2_layout(shape, num_warps, chained, follows)
+    return mma_v2_layout(shape, num_warps, chained or split, follows)

@@ -70,6 +70,7 @@ def dot(interpreter: Evaluator, call: Call) -> Value:
         shape,
         operands,
         strides=(strides.UNKNOWN,) * len(shape),
+        place=interpreter.places.here(),
         dot=Dot(left[1].shape[-1], element, precision_of(call)),
         element=accumulator(call),
     )

@@ -72,6 +72,7 @@ def dot_scaled(interpreter: Evaluator, call: Call) -> Value:
         shape,
         operands,
         strides=(strides.UNKNOWN,) * 2,
+        place=interpreter.places.here(),
         dot=Dot(GROUP, (compute_type,), '"tf32"', (scales[0] is not None, scales[1] is not None)),
         element=("gl.float32",),
     )
