@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,8 +19,10 @@ from tritonport.upgrade.multibuffer.commits import awaited_calls, awaited_produc
 from tritonport.upgrade.multibuffer.operations import bound, gluon_name
 
 _TYPE = frozenset({"dtype", "shape", "type", "layout", "rank", "numel"})
-_VIEWS = frozenset({"permute", "reshape", "index", "slice", "_reinterpret"})
+_VIEWS = frozenset({"permute", "reshape", "index", "slice", "reinterpret", "_reinterpret"})
 _WRITES = ("store", "scatter", "atomic_")
+_TURNS = re.compile(r"landed(_\d+)?")
+"""The function of the port that may turn a tile where it is, before anything else reads it."""
 _LATER = ("tma.", "tcgen05_", "async_copy.", "mbarrier.", "async_store", "warp_specialize")
 _DEPTH = 12
 
@@ -201,6 +204,8 @@ class _Reader:
         function = call.func
         if isinstance(function, cst.Attribute) and (base := self._tiles(function.value)):
             method = function.attr.value
+            if method == "store" and self.calls and _TURNS.fullmatch(self.calls[-1].name):
+                return set()  # done with the statement, like a read
             if method.startswith(_WRITES):
                 raise Unknown(min(base), f"`{code(call)}` writes to it")
             return base if method in _VIEWS else set()
