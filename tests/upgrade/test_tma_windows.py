@@ -81,7 +81,7 @@ def test_a_window_of_rows_that_ends_at_a_row(window: int, wide: bool, tmp_path: 
     q, kv = torch.randint(-3, 4, (23, 16, 16)).half(), torch.randint(-3, 4, (20, 16)).half()
     got, made = run(found.text, tmp_path, q=q, kv=kv, window=window, wide=wide)
     torch.testing.assert_close(got, wanted(q, kv, window), rtol=0, atol=0)
-    assert len(made) >= 2 and all(made) or window % 16
+    assert (len(made) >= 2 and all(made)) or window % 16
     assert '(args["WINDOW"] % args["N"]) == 0' in found.text
 
 

@@ -29,8 +29,6 @@ def without_unread(node: cst.FunctionDef, functions: Container[str]) -> cst.Func
         if not dropper.changed:
             break
         node = found
-    # What stays reads its names, be it only to change them: `x = f(x)`.
-    read = read | names_of(node.body)
     params = [one for one in node.params.params if one.name.value in read]
     return node.with_changes(params=node.params.with_changes(params=params))
 

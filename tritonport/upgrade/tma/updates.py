@@ -34,10 +34,10 @@ def is_read_first(load: Access, store: Access) -> bool:
     if first < 0 or last < first or not _is_plain(block[first]):
         return False
     held = _held(block[first:last], load.node)
-    behind = block[last + 1 :]
-    if not _is_plain(block[last]):
+    behind, around = block[last + 1 :], block[last]
+    if not _is_plain(around):
         inner = _block_of(store)
-        if not isinstance(block[last], cst.If) or not any(one is inner[0] for one in _own_lines(block[last])):
+        if not isinstance(around, cst.If) or not any(one is inner[0] for one in _own_lines(around)):
             return False
         place = next(place for place, line in enumerate(inner) if _has(line, store.node))
         held = _held(inner[:place], load.node, held)
