@@ -33,7 +33,7 @@ def weighted_kernel(a_ptr, b_ptr, w_ptr, s_ptr, bias_ptr, o_ptr, flags, first, K
         scale = tl.load(s_ptr + k // BLOCK)
         w = tl.load(w_ptr + offs, mask=offs < K - 4, other=1.0).to(tl.float32)
         bias = tl.load(bias_ptrs)
-        acc = tl.dot((a * w[None, :]).to(tl.float16), b, acc * scale) + bias[None, :]
+        acc = tl.dot((a * w[None, :]).to(tl.float16), b, acc * scale + bias[None, :])
         bias_ptrs += 32
     tl.store(o_ptr + rows[:, None] * 32 + rows[None, :], acc)
 
@@ -136,7 +136,10 @@ def test_a_value_of_the_iteration_before_stays_one() -> None:
 
 
 def test_what_is_read_behind_a_dot_alone_comes_while_the_dot_runs() -> None:
-    text = KERNEL.replace(") + bias[None, :]", ")").replace(LAST, f"        acc = acc * bias[None, :]\n{LAST}")
+    without = KERNEL.replace(" + bias[None, :])", ")")
+    text = without.replace(LAST, f"        acc = acc * bias[None, :]\n{LAST}")
+    assert ahead(upgraded(text)) == ["scale_ahead", "w_ahead"]
+    text = without.replace("acc * scale)", "acc * scale) + bias[None, :]")
     assert ahead(upgraded(text)) == ["scale_ahead", "w_ahead"]
 
 
@@ -144,3 +147,43 @@ def test_a_place_that_is_read_from_memory_stays_where_it_is_known() -> None:
     text = KERNEL.replace("bias = tl.load(bias_ptrs)", "bias = tl.load(bias_ptr + tl.load(flags + k) + rows)")
     found = ahead(upgraded(text))
     assert "bias_ahead" not in found and "scale_ahead" in found
+
+
+SWITCHED = (
+    KERNEL.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, HAS_BIAS: tl.constexpr, TURNED: tl.constexpr")
+    .replace("        bias = tl.load(bias_ptrs)\n", "")
+    .replace(
+        "        acc = tl.dot((a * w[None, :]).to(tl.float16), b, acc * scale + bias[None, :])\n",
+        """        a = (a * w[None, :]).to(tl.float16)
+        if TURNED:
+            acc = tl.trans(tl.dot(tl.trans(b), tl.trans(a), tl.trans(acc * scale)))
+        else:
+            acc = tl.dot(a, b, acc * scale)
+        if HAS_BIAS:
+            last = min(k + BLOCK, K) // BLOCK - 1
+            bias = tl.load(bias_ptr + 32 * last + rows).to(tl.float32)
+            bias = bias * 2
+            acc += bias[None, :]
+""",
+    )
+    .replace("first, BLOCK=16)", "first, BLOCK=16, HAS_BIAS=True, TURNED=False)")
+    .replace("a.shape[1], BLOCK)", "a.shape[1], BLOCK, HAS_BIAS, TURNED)")
+)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "first", "biased", "turned"), [(4, 0, True, True), (1, 0, True, False), (3, 16, False, False)]
+)
+def test_a_load_behind_dots_that_stay_under_an_if(
+    tmp_path: Path, blocks: int, first: int, biased: bool, turned: bool
+) -> None:
+    text = upgraded(SWITCHED)
+    assert ahead(text) == ["scale_ahead", "w_ahead", "bias_ahead"]
+    assert "            bias_loaded = bias_ahead\n" in text
+    given = inputs(blocks)
+    module: Any = module_of(text, tmp_path, "kernel")
+    with emulated(target="sm_90"):
+        got = module.launch(**given, first=first, HAS_BIAS=biased, TURNED=turned)
+    bias = 2 * given["bias"] if biased else torch.zeros_like(given["bias"])
+    bias = bias[32 * (first // 16) :]
+    torch.testing.assert_close(got, expected(**{**given, "bias": bias}, first=first), rtol=0, atol=0)

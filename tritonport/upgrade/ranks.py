@@ -81,11 +81,17 @@ class Ranks:
             return 1
         if name in _NUMBERS:
             return 0
-        if name in _ELEMENTWISE:
+        if name in _ELEMENTWISE or self._is_builtin(node.func):
             return self._largest(values)
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS:
             return self.of(node.func.value)
         return None
+
+    def _is_builtin(self, function: cst.BaseExpression) -> bool:
+        """Whether a function is `min` or `max` as Python has them, which Triton takes for its own."""
+        bindings = self.module.bindings
+        name = function.value if isinstance(function, cst.Name) else ""
+        return name in ("min", "max") and name not in {*bindings.imported, *bindings.functions, *bindings.assigned}
 
     def _largest(self, nodes: Sequence[cst.BaseExpression]) -> int | None:
         found = [self.of(node) for node in nodes]
