@@ -187,3 +187,17 @@ def test_a_load_behind_dots_that_stay_under_an_if(
     bias = 2 * given["bias"] if biased else torch.zeros_like(given["bias"])
     bias = bias[32 * (first // 16) :]
     torch.testing.assert_close(got, expected(**{**given, "bias": bias}, first=first), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("made", ["n % 3, n // 3", "tl.minimum(n, 0), tl.cdiv(n, 3)", "n + tl.arange(0, 1), n"])
+def test_numbers_out_of_a_function_are_numbers_where_it_makes_no_tile(made: str, tmp_path: Path) -> None:
+    function = f"@triton.jit\ndef places(n):\n    return {made}\n\n\n@triton.jit\ndef weighted"
+    text = KERNEL.replace("@triton.jit\ndef weighted", function)
+    text = text.replace("    rows = ", "    part, other = places(tl.program_id(0))\n    rows = ", 1)
+    text = upgraded(text.replace("s_ptr + k // BLOCK", "s_ptr + k // BLOCK + part"))
+    assert ("scale" in "".join(ahead(text))) == ("arange" not in made)
+    if "arange" not in made:
+        given = inputs(5)
+        with emulated(target="sm_90"):
+            found = module_of(text, tmp_path, "kernel").launch(**given, first=0)
+        torch.testing.assert_close(found, expected(**given, first=0), rtol=0, atol=0)

@@ -9,7 +9,9 @@ import libcst as cst
 
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.multibuffer.operations import gluon_name
 
 _NUMBERS = frozenset({"program_id", "num_programs", "num_warps", "cdiv", "to_tensor"})
@@ -85,6 +87,10 @@ class Ranks:
             return self._largest(values)
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS:
             return self.of(node.func.value)
+        path = dotted(node.func)
+        callee = function_of(self.module, path) if path is not None else None
+        if callee is not None and gives_numbers(callee):
+            return self._largest([one.value for one in node.args]) if node.args else 0
         return None
 
     def _is_builtin(self, function: cst.BaseExpression) -> bool:
@@ -115,6 +121,24 @@ class Ranks:
         return frozenset(loop.target.value for loop in loops if isinstance(loop.target, cst.Name))
 
 
+def function_of(module: SourceModule, path: str) -> Kernel | None:
+    """The jit function of the project that a name stands for."""
+    meanings = module.lookup(path)
+    return meanings[0].kernel if len(meanings) == 1 else None
+
+
+def gives_numbers(function: Kernel, depth: int = 4) -> bool:
+    """Whether what a jit function returns of numbers is numbers: it makes no tile, as `unflatten(pid)` does not."""
+    for call in walk(function.node.body):
+        if not isinstance(call, cst.Call) or called(call) in (_NUMBERS | _ELEMENTWISE | _METHODS | {"min", "max"}):
+            continue
+        path = dotted(call.func)
+        callee = function_of(function.module, path) if path is not None and depth else None
+        if callee is None or not gives_numbers(callee, depth - 1):
+            return False
+    return True
+
+
 def _assign(
     target: cst.BaseAssignTargetExpression, value: cst.BaseExpression, found: dict[str, list[cst.BaseExpression]]
 ) -> None:
@@ -124,6 +148,8 @@ def _assign(
         given = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
         for place, element in enumerate(target.elements):
             one = given[place].value if len(given) == len(target.elements) else cst.Ellipsis()
+            if isinstance(value, cst.Call):
+                one = value  # each of its results
             if isinstance(element.value, cst.Name):
                 found.setdefault(element.value.value, []).append(one)
 
@@ -132,4 +158,4 @@ def _is_none(node: cst.BaseSlice) -> bool:
     return isinstance(node, cst.Index) and isinstance(node.value, cst.Name) and node.value.value == "None"
 
 
-__all__ = ["Ranks"]
+__all__ = ["Ranks", "gives_numbers"]
