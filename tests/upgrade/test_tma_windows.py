@@ -105,3 +105,53 @@ def test_strides_that_are_read_from_memory_are_none_of_the_launch() -> None:
     text = WINDOW.replace("tl.cast(strides[axis], tl.int64 if WIDE else tl.int32)", "strides[axis] + tl.program_id(1)")
     found = upgraded(text)
     assert "q_desc" not in found.text and "kv_desc" not in found.text
+
+
+TURNED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        steps = k + tl.arange(0, BLOCK)
+        a = tl.load(a_ptr + (rows % M)[:, None] * K + steps[None, :], mask=steps[None, :] < K, other=0.0)
+        b = tl.load(b_ptr + (cols % N)[:, None] * K + steps[None, :], mask=steps[None, :] < K, other=0.0)
+        acc += tl.dot(a, tl.trans(b))
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc, mask=mask)
+
+
+def launch(a, b):
+    (M, K), N = a.shape, b.shape[0]
+    c = torch.full((M, N), 7.0)
+    product_kernel[(triton.cdiv(M, 16), triton.cdiv(N, 16))](a, b, c, M, N, K, BLOCK=16)
+    return c
+"""
+
+
+def test_rows_that_wrap_are_followed_through_a_transposition(tmp_path: Path) -> None:
+    found = upgraded(TURNED)
+    assert [one.message for one in found.diagnostics] == []
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (24, 40)).half(), torch.randint(-3, 4, (20, 40)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    torch.testing.assert_close(got, a.float() @ b.float().T, rtol=0, atol=0)
+    assert len(made) == 3 and made[:2] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        (" & (cols[None, :] < N)", "", "the store to c_ptr may write it"),
+        ("tl.trans(b))", "b)", "a dot sums over it"),
+    ],
+)
+def test_rows_that_wrap_are_seen_behind_a_transposition(right: str, wrong: str, why: str) -> None:
+    assert TURNED.count(right) == 1
+    said = [one.message for one in upgraded(TURNED.replace(right, wrong)).diagnostics]
+    assert any("the load of b" in one and why in one for one in said), said

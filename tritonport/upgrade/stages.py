@@ -166,20 +166,23 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
     triton = alias(module, "triton", "triton")
     done = "tma" in stages_of(literal.text)
     spelled: list[Kernel] = []
-    of_function: dict[str, list[Diagnostic]] = {}
+    of_function: dict[str, list[tuple[Diagnostic, Refused]]] = {}
     opened: dict[str, frozenset[str]] = {}
+    inside: dict[tuple[str, str], str] = {}
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
         if done and (is_called(module, kernel) or _is_entry(module, kernel)):
             continue  # a form that an entry of this stage calls, or such an entry
         plan = tma_plan.plan_kernel(module, kernel, triton)
+        if not is_called(module, kernel):
+            inside.update({_name_in_function(one.access): one.reason.text for one in plan.inside})
         problem = _tma_problem(module, kernel, options.target)
         if options.stage == ALL and _is_for_cp_async(module, plan, problem, options.target):
             # cp.async takes the tiles that TMA cannot, or says why it does not.
             said_of = [original.diagnostic(one, _NO_TMA) for one in plan.refused]
             if is_called(module, kernel):
-                of_function[kernel.name] = said_of
+                of_function[kernel.name] = list(zip(said_of, plan.refused, strict=True))
             else:
                 found += said_of
             continue
@@ -193,14 +196,15 @@ def _through_descriptors(literal: Conversion, original: _Original, options: Conv
         said_of = [original.diagnostic(one) for one in plan.refused]
         opened[kernel.name] = plan.opened if plan.loads else frozenset()
         if is_called(module, kernel):
-            of_function[kernel.name] = said_of
+            of_function[kernel.name] = list(zip(said_of, plan.refused, strict=True))
         else:
             found += said_of
         found += [one for tile in (*plan.loads, *plan.stores) for one in original.hints_of(tile.access)]
     # What a function of the file reads is said of the kernels that copy it in the place of their calls.
-    for name, said_of in of_function.items():
+    for name, pairs in of_function.items():
         callers = {caller.name for caller, _ in module.calls.get(name, ()) if caller.name != name}
-        found += said_of if any(name not in opened.get(caller, ()) for caller in callers) else []
+        if any(name not in opened.get(caller, ()) for caller in callers):
+            found += [_because(one, refused, inside) for one, refused in pairs]
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
     if not plans and not spelled:
         return replace(literal, diagnostics=tuple(found))
@@ -220,6 +224,19 @@ def _is_for_cp_async(module: SourceModule, plan: tma_plan.KernelPlan, problem: s
     by_descriptors = 0 if problem is not None else sum(bool(tile.access.loops) for tile in plan.loads)
     by_threads = sum(len(loop.copies) for loop in plan_kernel(module, plan.kernel).loops)
     return by_threads >= by_descriptors
+
+
+def _name_in_function(access: Access) -> tuple[str, str]:
+    """What an access is called in the function that it is of, in a kernel that has its body: a number may be added."""
+    return access.kind, re.sub(r"_\d+$", "", access.target)
+
+
+def _because(said: Diagnostic, refused: Refused, inside: Mapping[tuple[str, str], str]) -> Diagnostic:
+    """What is said of an access of a function whose pointer is what callers pass: why it stays in their kernels."""
+    why = inside.get(_name_in_function(refused.access))
+    if why is None or "is what the callers of" not in refused.reason.text:
+        return said
+    return replace(said, code=NO_DESCRIPTOR, message=said.message.replace(refused.reason.text, why))
 
 
 def _is_entry(module: SourceModule, kernel: Kernel) -> bool:

@@ -159,6 +159,13 @@ def _holds_anyway(condition: Condition) -> bool:
     return not held[0].bent and held[0].stride.value == 1 and show(condition.bound.offset) == held[0].size
 
 
+def _bounded_text(form: Form) -> str:
+    """What a condition of a mask is about: `start`, or `0 to BLOCK` where that is all there is."""
+    held = [axis for axis in form.axes if axis is not None]
+    start = show(form.offset)
+    return f"`{start}` to `{held[0].size}`" if len(held) == 1 and form.offset.value is not None else f"`{start}`"
+
+
 def _is_below_something(number: str, access: Access) -> bool:
     """Whether an `if` around an access bounds a number from above: a copy has coordinates of 32 bits."""
     for fact in access.facts:
@@ -235,7 +242,7 @@ class _Builder:
                 raise Refusal(f"the stride {show(axis.stride)} is a sum")
         for condition in self.mask.conditions:
             if self._place(condition) is None:
-                raise Refusal(f"the mask bounds `{show(condition.form.offset)}`, which is no coordinate of the tile")
+                raise Refusal(f"the mask bounds {_bounded_text(condition.form)}, which is no coordinate of the tile")
 
     def _holds_in_loop(self, condition: Condition) -> bool:
         """Whether a loop over whole blocks keeps a coordinate below a bound: `k + i < end` in `range(start, end, B)`

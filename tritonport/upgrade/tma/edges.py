@@ -30,6 +30,7 @@ _ELEMENTWISE = frozenset(
     {"where", "maximum", "minimum", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "fma", "sigmoid", "tanh",
      "erf", "cos", "sin", "floor", "ceil", "cast", "to", "convert_layout", "clamp"}
 )  # fmt: skip
+_TURNED = frozenset({"permute", "trans"})
 _KINDS = frozenset({"dtype", "shape", "type"})
 _STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
 _SUMS = frozenset({"tmem_alloc", "tmem_load", "tmem_store"})
@@ -197,6 +198,8 @@ class _Follower:
         if isinstance(node.func, cst.Attribute) and name in _ELEMENTWISE:
             receiver = self._value(node.func.value) if not self._is_language(node.func.value) else NONE
             values.append(receiver)
+        if name in _TURNED and (turned := self._turned(node, values)) is not None:
+            return turned
         if not any(values):
             return self._elsewhere(node.func) if isinstance(node.func, cst.Attribute) else NONE
         if name in _ELEMENTWISE or name in _SUMS:
@@ -206,6 +209,24 @@ class _Follower:
         if is_dot(node) and len(values) >= 2:
             return self._dot(values)
         return self._function(node, values)
+
+    def _turned(self, node: cst.Call, values: Sequence[Rows]) -> Rows | None:
+        """The dimensions of a permuted value: `permute(x, (1, 0))`, `x.permute((1, 0))`, `trans(x)`; None where the
+        order is not spelled."""
+        is_method = isinstance(node.func, cst.Attribute) and not self._is_language(node.func.value)
+        found = self._value(node.func.value) if is_method and isinstance(node.func, cst.Attribute) else values[0]
+        orders = [one.value for one in node.args[0 if is_method else 1 :]]
+        if not orders and called(node) == "trans":
+            order = [1, 0]
+        elif len(orders) == 1 and isinstance(orders[0], (cst.Tuple, cst.List)):
+            numbers = [one.value for one in orders[0].elements]
+            if not all(isinstance(one, cst.Integer) for one in numbers):
+                return None
+            order = [int(one.value) for one in numbers if isinstance(one, cst.Integer)]
+        else:
+            return None
+        rank = len(order)
+        return frozenset(order.index(row + rank) - rank for row in found if row + rank in order)
 
     def _function(self, node: cst.Call, values: Sequence[Rows]) -> Rows:
         """What a call of a jit function returns, by what its body does with each argument."""

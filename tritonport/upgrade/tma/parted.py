@@ -1,4 +1,4 @@
-"""Stores whose address an earlier `if` on the same arguments has given two forms: each form gets a store of its own.
+"""Accesses whose address an earlier `if` on the same arguments has given two forms: each form gets one of its own.
 
 `if FIRST: p = a else: p = b` and, behind it, `store(p, x)` is `if FIRST: store(p, x) else: store(p, x)`, where each
 branch knows which form it has. Where the `if` is about what `p` was made of, the sum stands in the place of `p`.
@@ -16,12 +16,14 @@ from tritonport.analysis.access.forms import Value
 from tritonport.analysis.access.reader import Reader
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, replaced, walk
+from tritonport.upgrade.dots import called
+from tritonport.upgrade.legality import considered
 from tritonport.upgrade.slices import names_of
 
 
 @dataclass(frozen=True)
 class Forms:
-    """What decides the form of a store.
+    """What decides the form of an access.
 
     Attributes:
         test: the test of the `if`, the same wherever it is asked.
@@ -33,14 +35,14 @@ class Forms:
 
 
 def two_forms(kernel: Kernel) -> dict[int, Forms]:
-    """The stores whose address or mask differs between the branches of an `if`, by the identity of their calls."""
+    """The accesses whose address or mask differs between the branches of an `if`, by the identity of their calls."""
     reader = _Reader(kernel)
-    stores = [one for one in reader.read() if one.kind == "store" and _has_no_form(one)]
-    return {id(one.node): reader.tests[id(one.node)] for one in stores if id(one.node) in reader.tests}
+    found = [one for one in reader.read() if considered("tma", one) and _has_no_form(one)]
+    return {id(one.node): reader.tests[id(one.node)] for one in found if id(one.node) in reader.tests}
 
 
 class _Reader(Reader):
-    """Reads a kernel with, for each store, the test that decides the form of its pointer or its mask."""
+    """Reads a kernel with, for each access, the test that decides the form of its pointer or its mask."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel.module, kernel)
@@ -65,17 +67,17 @@ class _Reader(Reader):
 
 
 def _meanings(function: cst.FunctionDef) -> dict[int, cst.BaseExpression]:
-    """What the pointers of stores stand for, by the identity of the calls: where a line before in the same block says
+    """What the pointers of accesses stand for, by the identity of the calls: where a line before in the same block says
     it, of names that no line changes in between."""
     found: dict[int, cst.BaseExpression] = {}
     for block in walk(function):
         known: dict[str, cst.BaseExpression] = {}
         for line in block.body if isinstance(block, cst.IndentedBlock) else ():
             small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-            if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-                pointer = _places(small.value)[:1]
+            for call in walk(small) if isinstance(small, (cst.Expr, cst.Assign)) else ():
+                pointer = _places(call)[:1] if isinstance(call, cst.Call) else []
                 if pointer and isinstance(pointer[0], cst.Name) and pointer[0].value in known:
-                    found[id(small.value)] = known[pointer[0].value]
+                    found[id(call)] = known[pointer[0].value]
             changed = set(assigned_names(cst.IndentedBlock([line]))) if isinstance(line, cst.BaseStatement) else set()
             known = {name: value for name, value in known.items() if not changed & ({name} | names_of(value))}
             target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
@@ -90,10 +92,11 @@ def _calls_any(node: cst.BaseExpression) -> bool:
 
 
 def _places(call: cst.Call) -> list[cst.BaseExpression]:
-    """The pointer and the mask of a store."""
+    """The pointer and the mask of a load or a store."""
     named = {one.keyword.value: one.value for one in call.args if one.keyword is not None}
     placed = [one.value for one in call.args if one.keyword is None]
-    found = dict(zip(("pointer", "value", "mask"), placed, strict=False)) | named
+    names = ("pointer", "mask", "other") if called(call) == "load" else ("pointer", "value", "mask")
+    found = dict(zip(names, placed, strict=False)) | named
     return [found[name] for name in ("pointer", "mask") if name in found]
 
 
@@ -104,7 +107,7 @@ def _has_no_form(access: Access) -> bool:
 
 
 def parted(kernel: Kernel, tests: Mapping[int, Forms]) -> tuple[Kernel, dict[int, tuple[cst.Call, cst.Call]]]:
-    """The kernel with some stores in both branches of an `if` on their tests, and the two calls that
+    """The kernel with some accesses in both branches of an `if` on their tests, and the two calls that
     each has become."""
     parter = _Parter(tests)
     node = kernel.node.visit(parter)
@@ -114,7 +117,7 @@ def parted(kernel: Kernel, tests: Mapping[int, Forms]) -> tuple[Kernel, dict[int
 
 
 def both_planned(made: Mapping[int, tuple[cst.Call, cst.Call]], planned: Collection[int]) -> set[int]:
-    """The stores of which both calls are planned, by identity."""
+    """The accesses of which both calls are planned, by identity."""
     return {key for key, calls in made.items() if all(id(call) in planned for call in calls)}
 
 
@@ -125,20 +128,22 @@ class _Parter(cst.CSTTransformer):
         self.made: dict[int, tuple[cst.Call, cst.Call]] = {}
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False  # a store is a line of its own
+        return False  # an access is in a line of its own
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.BaseStatement:
         small = original_node.body[0] if len(original_node.body) == 1 else None
-        call = small.value if isinstance(small, cst.Expr) else None
-        if not isinstance(call, cst.Call) or id(call) not in self.tests:
+        calls = [id(one) for one in walk(small)] if isinstance(small, (cst.Expr, cst.Assign)) else []
+        asked = [place for place, one in enumerate(calls) if one in self.tests]
+        if len(asked) != 1:
             return updated_node
-        forms = self.tests[id(call)]
+        key = calls[asked[0]]
+        forms = self.tests[key]
         test = cst.parse_expression(forms.test)
-        lines = [_in_branch(updated_node, test, branch, forms.pointer) for branch in (0, 1)]
-        first, second = (next(one for one in walk(line) if isinstance(one, cst.Call)) for line in lines)
-        self.made[id(call)] = (first, second)
+        made = [_in_branch(updated_node, test, branch, forms.pointer, asked[0]) for branch in (0, 1)]
+        lines = [line for line, _ in made]
+        self.made[key] = (made[0][1], made[1][1])
         return cst.If(
             test=test,
             body=cst.IndentedBlock([lines[0]]),
@@ -148,22 +153,24 @@ class _Parter(cst.CSTTransformer):
 
 
 def _in_branch(
-    line: cst.SimpleStatementLine, test: cst.BaseExpression, branch: int, pointer: cst.BaseExpression | None
-) -> cst.SimpleStatementLine:
+    line: cst.SimpleStatementLine, test: cst.BaseExpression, branch: int, pointer: cst.BaseExpression | None, place: int
+) -> tuple[cst.SimpleStatementLine, cst.Call]:
     """A line of its own for one branch of an `if`, with what it chooses by the same test chosen, and what its pointer
-    stands for in the place of that."""
+    stands for in the place of that; and the call that is at a place in it."""
     line = line.with_changes(leading_lines=[]).deep_clone()
+    call = list(walk(line.body[0]))[place]
+    assert isinstance(call, cst.Call)
     swaps: dict[cst.CSTNode, cst.CSTNode] = {
         one: (one.body, one.orelse)[branch]
         for one in walk(line)
         if isinstance(one, cst.IfExp) and one.test.deep_equals(test)
     }
     if pointer is not None:
-        call = next(one for one in walk(line) if isinstance(one, cst.Call))
         swaps[_places(call)[0]] = pointer.deep_clone()
+    path = called(call)
     found = replaced(line, swaps) if swaps else line
     assert isinstance(found, cst.SimpleStatementLine)
-    return found
+    return found, next(one for one in walk(found) if isinstance(one, cst.Call) and called(one) == path)
 
 
 __all__ = ["Forms", "both_planned", "parted", "two_forms"]

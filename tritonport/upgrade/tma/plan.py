@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -51,32 +51,47 @@ def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan
     Where addresses are read from memory in one branch of an `if` on what the launch knows, and not in the other
     (sequences of any lengths, or of one), the copies are for launches that take the other. Where the two branches give
     an address two forms, or load tiles of their own, they are for launches that take the one that leaves fewer loads.
-    Where a function of the file hides what a tile is, its body takes the place of its calls. A store whose address has
-    two forms behind an `if` stands in both branches of another one on the same test.
+    Where a function of the file hides what a tile is, its body takes the place of its calls. An access whose address
+    has two forms behind an `if` stands in both branches of another one on the same test.
     """
-    plan = _with_parted_stores(module, _decided(module, kernel, triton), triton)
+    plan = _with_parted(module, _decided(module, kernel, triton), triton)
     form, ways, functions = opened(kernel)
     closed = _closing(form, ways, triton)
     if form is not kernel and closed is not None:
-        other = _with_parted_stores(module, _decided(module, form, triton, closed), triton)
+        other = _with_parted(module, _decided(module, form, triton, closed), triton)
         other = replace(other, kernel=kernel, opened=functions)
         more = (len(other.loads), len(other.stores)) > (len(plan.loads), len(plan.stores))
-        plan = other if more and _decides(other, ways) else plan
+        plan = other if more and _decides(other, ways) else replace(plan, inside=other.refused)
     return plan
 
 
-def _with_parted_stores(module: SourceModule, plan: KernelPlan, triton: str) -> KernelPlan:
-    """A plan with copies in which stores of two forms are copied too, where both forms of one can be."""
+def _with_parted(module: SourceModule, plan: KernelPlan, triton: str) -> KernelPlan:
+    """A plan with copies in which accesses of two forms are copied too, where both forms of one can be; else with the
+    reason for which they cannot."""
     tests = two_forms(plan.form) if plan.loads else {}
+    why: dict[int, Reason] = {}
     while tests:
         form, made = parted(plan.form, tests)
         other = _planned(module, form, triton, ())
-        kept = both_planned(made, {id(tile.access.node) for tile in other.stores})
+        kept = both_planned(made, {id(tile.access.node) for tile in (*other.loads, *other.stores)})
         if kept == tests.keys():
-            same = len(other.loads) == len(plan.loads) and len(other.stores) > len(plan.stores)
-            return replace(other, kernel=plan.kernel, assumed=plan.assumed, only=plan.only) if same else plan
+            more = len(other.loads) >= len(plan.loads) and len(other.stores) >= len(plan.stores)
+            return (
+                _because(replace(other, kernel=plan.kernel, assumed=plan.assumed, only=plan.only), why)
+                if more
+                else plan
+            )
+        for key in tests.keys() - kept:
+            calls = {id(call) for call in made.get(key, ())}
+            why.update((key, one.reason) for one in other.refused if id(one.access.node) in calls)
         tests = {key: test for key, test in tests.items() if key in kept}
-    return plan
+    return _because(plan, why)
+
+
+def _because(plan: KernelPlan, why: Mapping[int, Reason]) -> KernelPlan:
+    """A plan with other reasons for accesses that stay, by the identity of their calls."""
+    refused = [replace(one, reason=why.get(id(one.access.node), one.reason)) for one in plan.refused]
+    return replace(plan, refused=tuple(refused))
 
 
 def _closing(kernel: Kernel, ways: Sequence[Way], triton: str) -> tuple[Assumed, ...] | None:

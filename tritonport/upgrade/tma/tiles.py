@@ -78,6 +78,7 @@ class KernelPlan:
         form: the kernel with the branches that these launches take, of which the copies are a part.
         only: branches without which there are no copies, where every copy stands under an `if`.
         opened: functions of the file whose bodies stand in the form where they were called.
+        inside: what is refused with such bodies in it, where they are not opened as that gains nothing.
     """
 
     kernel: Kernel
@@ -88,6 +89,7 @@ class KernelPlan:
     form: Kernel
     only: tuple[Switch, ...] = ()
     opened: frozenset[str] = frozenset()
+    inside: tuple[Refused, ...] = ()
 
     @property
     def whole(self) -> bool:

@@ -34,12 +34,13 @@ def is_read_first(load: Access, store: Access) -> bool:
     if first < 0 or last < first or not _is_plain(block[first]):
         return False
     held = _held(block[first:last], load.node)
-    behind, around = block[last + 1 :], block[last]
-    if not _is_plain(around):
+    behind = block[last + 1 :]
+    line = block[last]
+    if not _is_plain(line):
         inner = _block_of(store)
-        if not isinstance(around, cst.If) or not any(one is inner[0] for one in _own_lines(around)):
+        if not isinstance(line, cst.If) or not any(one is inner[0] for one in _own_lines(line)):
             return False
-        place = next(place for place, line in enumerate(inner) if _has(line, store.node))
+        place = next(place for place, one in enumerate(inner) if _has(one, store.node))
         held = _held(inner[:place], load.node, held)
         behind = [*inner[place + 1 :], *behind]
     value = _value_of(store)
