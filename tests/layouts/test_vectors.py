@@ -111,3 +111,17 @@ def test_a_statistic_is_converted_once_before_it_is_added_to_memory() -> None:
     text = convert(ADDED, VERSION).text
     assert "gl.atomic_add(sum_ptr + rows_sum, gl.convert_layout(total, sum_layout))" in text
     assert text.count("gl.load(index_ptr") == 1
+
+
+BONUS = TEXT.replace("k_ptr, v_ptr, out_ptr,", "k_ptr, v_ptr, q_ptr, u_ptr, out_ptr,")
+BONUS = BONUS.replace("    for step", "    u = tl.load(u_ptr + offs_k)\n    q_ptrs = q_ptr + offs_k\n    for step")
+BONUS = BONUS.replace("        k_ptrs += K", "        q = tl.load(q_ptrs)\n        q_ptrs += K\n        k_ptrs += K")
+BONUS = BONUS.replace("        state += v", "        state += tl.sum(q * k * u) * v")
+
+
+def test_what_is_summed_up_to_a_number_is_reckoned_where_it_is_read() -> None:
+    text = convert(BONUS, VERSION).text
+    assert "q = gl.load(q_ptrs)\n" in text and "u = gl.load(u_ptr + offs_k)\n" in text
+    assert "gl.sum(q * k * u)" in text
+    # What a tile takes is converted.
+    assert "gl.sum(state * gl.convert_layout(k, gl.SliceLayout(0, " in text

@@ -2,7 +2,8 @@
 
 `v = tl.load(v_ptrs)`, `v -= tl.sum(state * k[None, :], 1)`, `v *= beta`, `state += v[:, None] * k[None, :]`: Triton's
 compiler does all of this in the layout in which the vector is read. The sum is converted to it and what comes out is
-converted back; each thread has an element or two, where in the slice of the tile it would have a whole column.
+converted back; each thread has an element or two, where in the slice of the tile it would have a whole column. So it
+is with what is summed up to a number, `tl.sum(q * k)`: what takes no part in the tile is not converted at all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class VectorGroup:
 
     Attributes:
         loads: the loads, which decide on the layout.
-        inner: the edges among the group's values.
+        inner: the edges among the group's values, and from them to sums over all of a vector.
         cut: the edges where a conversion stands: from sums into the group, and from it to tiles.
         stored: the edges to stores, which have layouts of their own.
     """
@@ -62,7 +63,10 @@ def _reached(load: Value, users: Mapping[Value, list[Edge]], operands: Mapping[V
         near += [
             edge.producer
             for edge in operands.get(value, ())
-            if value.op != "load" and (_is_reckoned(edge.producer, load) or is_read_in_loop(edge.producer))
+            if value.op != "load"
+            and (
+                _is_reckoned(edge.producer, load) or is_read_in_loop(edge.producer) or _is_outside(edge.producer, load)
+            )
         ]
         fresh = [other for other in near if other not in members]
         members |= dict.fromkeys(fresh)
@@ -75,11 +79,18 @@ def _is_reckoned(value: Value, load: Value) -> bool:
     return value.is_tensor and value.arithmetic and value.op != "phi" and value.rank == 1 and value.depth == load.depth
 
 
+def _is_outside(value: Value, load: Value) -> bool:
+    """Whether a vector is read, or reckoned element by element, before the loop of a load."""
+    simple = (value.op == "load" and not value.once) or (value.arithmetic and value.op != "phi")
+    return value.is_tensor and simple and value.rank == 1 and value.depth < load.depth
+
+
 def _group(
     inside: Mapping[Value, None], users: Mapping[Value, list[Edge]], operands: Mapping[Value, list[Edge]]
 ) -> VectorGroup | None:
-    """The group of these values; None where no sum meets them, or something else takes them than tiles and stores."""
-    group: VectorGroup = VectorGroup([value for value in inside if value.op == "load"])
+    """The group of these values; None where no sum meets them, or something else takes them than tiles, stores and sums
+    of all of a vector."""
+    group: VectorGroup = VectorGroup([value for value in inside if is_read_in_loop(value)])
     sums = 0
     for value in inside:
         for edge in operands.get(value, ()) if value.op != "load" else ():
@@ -94,7 +105,10 @@ def _group(
             user = edge.consumer
             if user in inside:
                 continue
-            if user.op == "store" and user.rank == 1:
+            if user.op == "reduce" and value.rank == 1:
+                group.inner.append(edge)
+                sums += 1
+            elif user.op == "store" and user.rank == 1:
                 group.stored.append(edge)
             elif user.rank > 1 and edge.operand.path:
                 group.cut.append(edge)
