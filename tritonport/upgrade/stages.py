@@ -3,52 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import libcst as cst
-
-from tritonport.analysis.access import Access, accesses_of
 from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.convert.alignment import asked_of
-from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.snippets import available
 from tritonport.report import Diagnostic
 from tritonport.rules_data import load_targets
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
-from tritonport.source.parse import printed
 from tritonport.source.project import shared_project
-from tritonport.source.walk import walk
 from tritonport.upgrade import multibuffer
-from tritonport.upgrade.async_copy.fallback import as_launched, pipelined_form
-from tritonport.upgrade.async_copy.kernel import FileNames, pipelined
+from tritonport.upgrade.async_copy import stage as async_copy_stage
+from tritonport.upgrade.async_copy.fallback import PlannedForm, as_launched
 from tritonport.upgrade.async_copy.plan import KernelPlan, plan_kernel
 from tritonport.upgrade.bounds import is_acted_on
-from tritonport.upgrade.dots import called
-from tritonport.upgrade.file_edit import (
-    alias,
-    async_copy_versions,
-    renamed_functions,
-    stages_of,
-    with_functions,
-    with_header,
-)
+from tritonport.upgrade.file_edit import alias, stages_of
 from tritonport.upgrade.forms import is_fallback, is_form
-from tritonport.upgrade.legality import HINTS, LOOP_STAYS, NO_DESCRIPTOR, NO_HINT, Reason, Refused, describe
+from tritonport.upgrade.legality import LOOP_STAYS, NO_DESCRIPTOR, Reason, Refused
 from tritonport.upgrade.mma import upgrade_gluon
-from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.original import STAYS, Original
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
 from tritonport.upgrade.tma.spelled import copies_of
 
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
 ALL = "all"
-_EMITTED = ("arrived", "copies_in_runs", "ring_layout", "start_copy")
-_STAYS, _NO_TMA = "stays as it is", "is not copied by TMA"
-_FOR_CASTS = ("arrived_operand", "is_operand", "operand_beside", "widens_in_registers")
+_NO_TMA = "is not copied by TMA"
 
 
 def upgrade_text(text: str, *, path: str, options: ConvertOptions, literal: Conversion | None = None) -> Conversion:
@@ -63,7 +47,7 @@ def upgrade_text(text: str, *, path: str, options: ConvertOptions, literal: Conv
         InputError: the text is not Python (TP001).
     """
     found = convert_text(text, path=path, options=options) if literal is None else literal
-    original = _Original(text, path, options.target)
+    original = Original(text, path, options.target)
     for stage in steps_to(options.stage, options.target, stages_of(found.text)):
         # Of the stages that copy, the one that fits.
         asked = ALL if stage == "tma" and options.stage in (ALL, "mma") else stage
@@ -114,11 +98,11 @@ def _with_forms(options: ConvertOptions, text: str) -> frozenset[str] | None:
     return frozenset({*options.kernels, *(f"{name}_{form}" for name, form in made if name in options.kernels)})
 
 
-def _copied_asynchronously(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+def _copied_asynchronously(before: Conversion, original: Original, options: ConvertOptions) -> Conversion:
     """A file whose loops send the tiles that dots read through cp.async."""
     module = SourceModule(before.text, original.module.path, shared_project())
     plans: list[KernelPlan] = []
-    fallbacks: list[_Form] = []
+    fallbacks: list[PlannedForm] = []
     found = list(before.diagnostics)
     forms = "tma" in stages_of(before.text)
     for kernel in module.kernels:
@@ -143,7 +127,7 @@ def _copied_asynchronously(before: Conversion, original: _Original, options: Con
     found = sorted(dict.fromkeys(_said_once(found)), key=lambda one: one.sort_key)
     if not plans and not fallbacks:
         return replace(before, diagnostics=tuple(found))
-    output = _written(module, plans, fallbacks, options)
+    output = async_copy_stage.written(module, plans, fallbacks, options)
     indent = str(module.tree.default_indent)
     return replace(before, text=break_long_lines(output, before.text, indent), diagnostics=tuple(found))
 
@@ -154,11 +138,11 @@ def _said_once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [
         one
         for one in found
-        if _NO_TMA not in one.message or (one.line, one.column, one.message.replace(_NO_TMA, _STAYS)) not in stays
+        if _NO_TMA not in one.message or (one.line, one.column, one.message.replace(_NO_TMA, STAYS)) not in stays
     ]
 
 
-def _through_descriptors(literal: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+def _through_descriptors(literal: Conversion, original: Original, options: ConvertOptions) -> Conversion:
     """A file whose tiles go through descriptors, where they can."""
     module = SourceModule(literal.text, original.module.path, shared_project())
     plans: list[tma_plan.KernelPlan] = []
@@ -257,7 +241,7 @@ def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | Non
     return None
 
 
-def _multibuffered(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+def _multibuffered(before: Conversion, original: Original, options: ConvertOptions) -> Conversion:
     """A file whose loops copy tiles into rings; `before`: what the stage `tma` made of it."""
     module = SourceModule(before.text, original.module.path, shared_project())
     text, findings = multibuffer.multibuffered(
@@ -283,202 +267,26 @@ def _is_launched(module: SourceModule, kernel: Kernel) -> bool:
     return not is_called(module, kernel) and kernel.name not in asked_of(module.nodes)
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A form with pointers, the entry that calls it, and the plan of the form as if it were launched."""
-
-    kernel: Kernel
-    entry: Kernel
-    plan: KernelPlan
-
-
-def _planned_form(module: SourceModule, kernel: Kernel) -> _Form | None:
+def _planned_form(module: SourceModule, kernel: Kernel) -> PlannedForm | None:
     """The form with pointers of an entry, where loops of it can be pipelined."""
     found = as_launched(module, kernel)
     if found is None or not _is_launched(module, found[1]):
         return None
     plan = plan_kernel(module, found[0])
-    return _Form(kernel, found[1], plan) if plan.loops else None
+    return PlannedForm(kernel, found[1], plan) if plan.loops else None
 
 
-def _written(
-    module: SourceModule, plans: Sequence[KernelPlan], fallbacks: Sequence[_Form], options: ConvertOptions
-) -> str:
-    helpers = (*_EMITTED, *_FOR_CASTS, "launch_heuristics", "read_alike", "ring_depth", "start_cached_copy")
-    renamed = renamed_functions(module, set(helpers), options.target, options.triton)
-    functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
-    names = FileNames(
-        gluon=alias(module, "triton.experimental.gluon", "gluon"),
-        gl=alias(module, "triton.experimental.gluon.language", "gl"),
-        triton=alias(module, "triton", "triton"),
-        copies="async_copy",
-        helpers={name: renamed.get(name, name) for name in helpers},
-        taken=frozenset({*functions, *module.bindings.imported}),
-    )
-    changed: dict[cst.CSTNode, cst.CSTNode] = {}
-    used = set(_EMITTED)
-    for plan in (*plans, *(one.plan for one in fallbacks)):
-        if any(loop.loop.stages is not None for loop in plan.loops):
-            used.add("ring_depth")
-        if any(copy.widened is not None for loop in plan.loops for copy in loop.copies):
-            used.update(_FOR_CASTS)
-        if any(copy.hints for loop in plan.loops for copy in loop.copies):
-            used.add("start_cached_copy")
-    for plan in plans:
-        changed[plan.kernel.node] = pipelined(plan, names, module.tree)
-    for one in fallbacks:
-        changed.update(pipelined_form(one.plan, one.kernel, one.entry, names, module.tree))
-    shared = names.helpers["launch_heuristics"]
-    made = (node for node in changed.values() if isinstance(node, cst.FunctionDef))
-    if any(called(one.decorator) == shared for node in made for one in node.decorators):
-        used.add("launch_heuristics")
-    tree = module.tree.visit(_Swap(changed))
-    assert isinstance(tree, cst.Module)
-    place = next(
-        (index for index, statement in enumerate(module.tree.body) if any(node in changed for node in walk(statement))),
-        0,
-    )
-    imports = ["from triton.experimental.gluon.language.nvidia.ampere import async_copy"]
-    if not any("triton" in meanings for meanings in module.bindings.imported.values()):
-        imports.append("import triton")
-    body = with_functions(module, list(tree.body), used, place, options.target, options.triton, imports, renamed)
-    text = printed(tree.with_changes(body=body))
-    return with_header(text, options.stage, options.target, *async_copy_versions(options.triton))
-
-
-def _awaited_later(before: Conversion, original: _Original, options: ConvertOptions) -> Conversion:
+def _awaited_later(before: Conversion, original: Original, options: ConvertOptions) -> Conversion:
     """A file whose dots stay under way while a loop goes on."""
     return upgrade_gluon(before, original.text, path=original.module.path, options=options)
 
 
-_STEPS: dict[str, Callable[[Conversion, _Original, ConvertOptions], Conversion]] = {
+_STEPS: dict[str, Callable[[Conversion, Original, ConvertOptions], Conversion]] = {
     "async-copy": _copied_asynchronously,
     "tma": _through_descriptors,
     "multibuffer": _multibuffered,
     "mma": _awaited_later,
 }
-
-
-class _Swap(cst.CSTTransformer):
-    def __init__(self, changed: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
-        super().__init__()
-        self.changed = changed
-
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False  # no function is in one
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        found = self.changed.get(original_node, updated_node)
-        assert isinstance(found, cst.FunctionDef)
-        return found
-
-
-class _Original:
-    """The file as the user has it: where its accesses stand."""
-
-    def __init__(self, text: str, path: str, target: str) -> None:
-        self.text = text
-        self.module = without_block_pointers(SourceModule(text, path, shared_project()), target)
-        self.kernels = {kernel.qualified: kernel for kernel in self.module.kernels}
-        self.read: dict[int, tuple[Kernel, list[Access]]] = {}
-
-    def lines_of_loops(self, plan: KernelPlan) -> set[int]:
-        """Where the loops of a plan stand: a port has the loops of its original."""
-        kernel = self.kernels.get(plan.kernel.qualified)
-        if kernel is None:
-            return set()
-        ported, written = (
-            [node for node in walk(one.node) if isinstance(node, (cst.For, cst.While))] for one in (plan.kernel, kernel)
-        )
-        places = [ported.index(loop.loop.node) for loop in plan.loops]
-        return {self.module.position(written[place])[0] for place in places if place < len(written)}
-
-    def diagnostic(self, refused: Refused, what: str = _STAYS) -> Diagnostic:
-        """What is said of an access that stays as it is, at its line in the user's file."""
-        access, reason = refused.access, refused.reason
-        line, column = self._place(access)
-        met = f" in line {self._place(reason.met)[0]}" if reason.met is not None else ""
-        message = f"{describe(access)} {what}: {reason.text}{met}"
-        return Diagnostic(reason.code, message, self.module.path, line, column, access.kernel.name)
-
-    def hints_of(self, access: Access) -> list[Diagnostic]:
-        """What is said of the hints for caches of an access that becomes a copy by TMA."""
-        line, column = self._place(access)
-        given = [one.keyword.value for one in access.node.args if one.keyword is not None]
-        return [
-            Diagnostic(
-                NO_HINT,
-                f"{describe(access)} loses {name}=, which a copy through a descriptor does not take",
-                self.module.path,
-                line,
-                column,
-                access.kernel.name,
-            )
-            for name in given
-            if name in HINTS
-        ]
-
-    def of_copy(self, finding: multibuffer.Finding, module: SourceModule) -> Diagnostic:
-        """What is said of a copy of a tile: at its line if the user wrote it, else at the kernel that it is for."""
-        line, column = finding.line, finding.column
-        kernel = self.kernels.get(finding.kernel) or self.kernels.get(finding.kernel.removesuffix("_tiles"))
-        if module.text != self.module.text:
-            line, column = (self.module.line_of(kernel), 1) if kernel is not None else (1, 1)
-        name = kernel.name if kernel is not None else finding.kernel
-        return Diagnostic(finding.code, finding.message, self.module.path, line, column, name)
-
-    def _accesses(self, kernel: Kernel) -> list[Access]:
-        found = self.read.get(id(kernel.node))
-        if found is None:
-            # The kernel is kept, so that no other gets its identity.
-            found = self.read[id(kernel.node)] = (kernel, accesses_of(kernel.module, kernel))
-        return found[1]
-
-    def _place(self, access: Access) -> tuple[int, int]:
-        kernel = self.kernels.get(access.kernel.qualified)
-        if kernel is None:
-            return 1, 1
-        # Of several loads to one name the port has as many, in the same order.
-        alike, ported = (
-            [one.node for one in self._accesses(of) if _signature(one) == _signature(access)]
-            for of in (kernel, access.kernel)
-        )
-        place = next((index for index, node in enumerate(ported) if node is access.node), None)
-        if place is not None and len(alike) == len(ported):
-            return self.module.position(alike[place])
-        # The port may have written a load once per layout: `page_k` and `page_v` for `page`.
-        same = [
-            one
-            for one in self._accesses(kernel)
-            if one.kind == access.kind
-            and (one.target == access.target or (one.target and access.target.startswith(f"{one.target}_")))
-        ]
-        pointers = names_of(access.node.args[0])
-        same.sort(
-            key=lambda one: (
-                one.base != access.base,
-                one.target != access.target,
-                -len(names_of(one.node.args[0]) & pointers),
-            )
-        )
-        if not same:
-            same = self._in_functions(access)
-        if not same:
-            return self.module.line_of(kernel), 1
-        return self.module.position(same[0].node)
-
-    def _in_functions(self, access: Access) -> list[Access]:
-        """The access in a function that other kernels call, whose body stands in one of them in the port; its names
-        may have a number behind them there."""
-        name = re.sub(r"_\d+$", "", access.target)
-        functions = (one for one in self.kernels.values() if is_called(self.module, one))
-        every = [one for function in functions for one in self._accesses(function) if one.kind == access.kind]
-        return [one for one in every if one.target and one.target in (access.target, name)]
-
-
-def _signature(access: Access) -> tuple[str, str, str | None]:
-    """What an access of a port has in common with that of the original."""
-    return access.kind, access.target, access.base
 
 
 __all__ = ["ALL", "STAGES", "no_such_pair", "stages_for", "steps_to", "upgrade_text"]

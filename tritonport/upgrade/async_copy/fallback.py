@@ -7,7 +7,7 @@ launch is filled in where launches come, at the entry, and passed on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -24,6 +24,15 @@ from tritonport.upgrade.forms import entry_of
 
 BUFFERS = "POINTER_BUFFERS"
 """The depth of the rings of pointers: the rings of descriptors have one of their own."""
+
+
+@dataclass(frozen=True)
+class PlannedForm:
+    """A form with pointers, the entry that calls it, and the plan of the form as if it were launched."""
+
+    kernel: Kernel
+    entry: Kernel
+    plan: KernelPlan
 
 
 def as_launched(module: SourceModule, kernel: Kernel) -> tuple[Kernel, Kernel] | None:
@@ -49,29 +58,25 @@ def _call_of(entry: Kernel, kernel: Kernel) -> cst.Call | None:
     return calls[0] if len(calls) == 1 and names == [one.name for one in kernel.parameters] else None
 
 
-def pipelined_form(
-    plan: KernelPlan, kernel: Kernel, entry: Kernel, file: FileNames, module: cst.Module
-) -> Mapping[cst.CSTNode, cst.CSTNode]:
-    """The form with its planned loops pipelined, and the entry that fills in what they ask for.
-
-    `plan`: of the form as if it were launched.
-    """
+def pipelined_form(form: PlannedForm, file: FileNames, module: cst.Module) -> Mapping[cst.CSTNode, cst.CSTNode]:
+    """The form with its planned loops pipelined, and the entry that fills in what they ask for."""
+    plan, kernel, entry = form.plan, form.kernel, form.entry
     taken = {item.value for node in (kernel.node, entry.node) for item in walk(node) if isinstance(item, cst.Name)}
     body, entries = with_rings(plan, Names(taken | file.taken), file, module, BUFFERS)
     constexpr = cst.Annotation(cst.parse_expression(f"{file.gl}.constexpr"))
     # The entry passes every argument, so that no default is read.
     original = [one.with_changes(default=None, equal=cst.MaybeSentinel.DEFAULT) for one in kernel.node.params.params]
     params = with_commas([*original, *(cst.Param(cst.Name(name), constexpr) for name in entries)], original)
-    form = kernel.node.with_changes(body=body, params=kernel.node.params.with_changes(params=params))
+    made = kernel.node.with_changes(body=body, params=kernel.node.params.with_changes(params=params))
     call = _call_of(entry, kernel)
     assert call is not None
     more = with_arguments(call, [*call.args, *(cst.Arg(cst.Name(name)) for name in entries)])
     chooser = entry.node.with_changes(body=replaced(entry.node.body, {call: more}))
     shared = file.helpers["launch_heuristics"]
     return {
-        kernel.node: form,
+        kernel.node: made,
         entry.node: with_flags(chooser, entry, entries, file.gl, file.triton, merge=True, shared=shared),
     }
 
 
-__all__ = ["as_launched", "pipelined_form"]
+__all__ = ["PlannedForm", "as_launched", "pipelined_form"]
