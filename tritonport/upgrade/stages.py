@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from tritonport.analysis.access import Access
 from tritonport.analysis.access.reader import is_called
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.convert.alignment import asked_of
