@@ -26,6 +26,11 @@ def live_behind(function: cst.FunctionDef, statement: cst.BaseStatement) -> set[
     return _of(function, statement).behind
 
 
+def read_first(statements: Sequence[cst.BaseStatement]) -> set[str]:
+    """The names that statements may read before they assign them."""
+    return _Liveness(None, frozenset()).before(statements, set())
+
+
 def unread(function: cst.FunctionDef, computing: Container[int]) -> tuple[list[cst.BaseSmallStatement], set[str]]:
     """The assignments whose names nothing reads any more, and the names that are read before all others.
 
@@ -130,4 +135,4 @@ def _statements(suite: cst.BaseSuite) -> Sequence[cst.CSTNode]:
     return suite.body if isinstance(suite, cst.IndentedBlock) else [cst.SimpleStatementLine(list(suite.body))]  # type: ignore[arg-type]
 
 
-__all__ = ["live_at_end", "live_behind", "unread"]
+__all__ = ["live_at_end", "live_behind", "read_first", "unread"]

@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.source.walk import walk
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.file_edit import alias
+from tritonport.upgrade.liveness import live_at_end, read_first
 from tritonport.upgrade.mma.rings import LoopText
 from tritonport.upgrade.mma.spelling import names_assigned
 from tritonport.upgrade.slices import read_names
@@ -63,13 +64,9 @@ def extracted(loop: LoopText, places: Sequence[int], name: str, module: cst.Modu
 
 def _results(loop: LoopText, places: Sequence[int]) -> list[str]:
     """What the statements assign and others read, in the order of the assignments."""
-    inside = {id(node) for place in places for node in walk(loop.body[place])}
-    small = [node for node in walk(loop.function.body) if isinstance(node, cst.BaseSmallStatement)]
-    tests = [node.test for node in walk(loop.function.body) if isinstance(node, (cst.If, cst.While))]
-    iterated = [node.iter for node in walk(loop.function.body) if isinstance(node, cst.For)]
-    read = set().union(*(read_names(node) for node in [*small, *tests, *iterated] if id(node) not in inside), set())
-    # What the next iteration begins with.
-    read |= _exposed([loop.body[place] for place in places]) - _made(loop.body[: places[0]])
+    others = (line for place, line in enumerate(loop.body) if place not in places)
+    # Of what stands outside of the loop, and in its next iterations, what is assigned there first does not count.
+    read = live_at_end(loop.function, loop.original).union(*(read_names(line) for line in others))
     made = [name for place in places for name in sorted(names_assigned(loop.body[place]))]
     return [name for name in dict.fromkeys(made) if name in read]
 
@@ -77,20 +74,10 @@ def _results(loop: LoopText, places: Sequence[int]) -> list[str]:
 def _parameters(loop: LoopText, places: Sequence[int], kept: set[str]) -> list[str]:
     """The variables that the statements read, or may leave as they were, in the order in which they name them."""
     lines = [loop.body[place] for place in places]
-    exposed = _exposed(lines) | kept
+    exposed = read_first(lines) | kept
     known = _known_before(loop, places[0])
     order = [node.value for line in lines for node in walk(line) if isinstance(node, cst.Name)]
     return [name for name in dict.fromkeys(order) if name in exposed and name in known]
-
-
-def _exposed(lines: Sequence[cst.BaseStatement]) -> set[str]:
-    """Variables that are read before a statement outside of branches assigns them."""
-    found: set[str] = set()
-    made: set[str] = set()
-    for line in lines:
-        found |= read_names(line) - made
-        made |= _made([line])
-    return found
 
 
 def _made(lines: Sequence[cst.BaseStatement]) -> set[str]:

@@ -10,6 +10,7 @@ import libcst as cst
 from tritonport.source.walk import calls_in, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.liveness import live_behind
 from tritonport.upgrade.mma.alike import bounds_of
 from tritonport.upgrade.mma.delay import Delay, delay_of
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
@@ -237,7 +238,7 @@ def _rotated(loop: LoopText, first: Dot, last: Dot) -> Rotated:
     rings = rings_of(loop, tiles)
     delay = delay_of(loop, rings, {ring.name: last.place for ring in rings}) if rings else None
     start, stop, step = bounds_of(loop)
-    if any(loop.index in read_names(line) for line in loop.block[loop.place + 1 :]):
+    if loop.index in live_behind(loop.function, loop.original):
         raise Refusal(f"{loop.index} is read behind the loop")
     copies = any(called(call) == "wait_group" for line in loop.body for call in calls_in(line))
     plan = Rotated(loop, first, last, operand, chain, tuple(rescales), None, delay, start, stop, step, copies)
@@ -299,8 +300,9 @@ def _check_private(loop: LoopText, chain: tuple[int, ...], last: Dot) -> None:
     for place, line in enumerate(loop.body):
         if place not in allowed and names & names_of(line):
             raise Refusal(f"its tile is read elsewhere in the loop: `{one_line(loop.body[place])}`")
-    for line in loop.block[loop.place + 1 :]:
-        if names & names_of(line):
+    behind = names & live_behind(loop.function, loop.original)
+    for line in loop.block[loop.place + 1 :] if behind else ():
+        if behind & names_of(line):
             raise Refusal(f"its tile is read behind the loop: `{one_line(line)}`")
 
 

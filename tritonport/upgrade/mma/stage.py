@@ -29,6 +29,7 @@ from tritonport.upgrade.mma.memory import KeptInMemory, RotatedInMemory, plan_in
 from tritonport.upgrade.mma.memory_chain import CHAIN_HELPERS, MemoryChainWriter
 from tritonport.upgrade.mma.memory_kept import MEMORY_HELPERS, MemoryWriter
 from tritonport.upgrade.mma.plan import KeptUnderWay, Plan, Rotated, dots_of, is_started
+from tritonport.upgrade.mma.rescaled import rescaled_before
 from tritonport.upgrade.mma.rings import LoopText, Refusal
 from tritonport.upgrade.mma.rotate import RotatedWriter
 from tritonport.upgrade.mma.spelling import FileReader, one_line
@@ -87,7 +88,7 @@ def loops_of(module: SourceModule, kernel: Kernel, options: ConvertOptions) -> I
         for place, statement in enumerate(lines):
             if not isinstance(statement, cst.For) or not isinstance(statement.body, cst.IndentedBlock):
                 continue
-            read = unstaged(reader.synchronous(statement), reader)
+            read = rescaled_before(unstaged(reader.synchronous(statement), reader), reader)
             loop = LoopText(kernel.node, lines, place, read, statement, reader)
             dots = tuple(dots_of(loop))
             if not dots or is_started(loop) or reader.is_gl(statement.iter, "static_range"):
