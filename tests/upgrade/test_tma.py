@@ -181,7 +181,7 @@ REFUSED = {
     "a dot that sums over the rows": (
         "        acc += tl.dot(a, b)",
         "        acc += tl.dot(tl.trans(a), b)",
-        "reaches",
+        "a dot sums over it",
     ),
     "another fill value": (
         "mask=offs_k[None, :] < left, other=FILL",

@@ -98,11 +98,18 @@ def test_a_first_element_between_two_blocks_is_asked_of_the_launch(tmp_path: Pat
     assert made.count(True) == 4
 
 
+def test_a_step_that_the_launch_passes_is_asked_to_go_down() -> None:
+    kernel = FORMS["by elements"].replace("* BLOCK - BLOCK, -BLOCK, -BLOCK", "* step - step, -step, -step")
+    text = upgraded(kernel).text
+    for name in ("a_desc", "b_desc"):
+        asked = text[text.rindex(f'"{name}": lambda') :].partition(" else None")[0].rpartition(" if ")[2]
+        assert asked == 'args["step"] >= 0', asked
+
+
 REFUSED = {
     "an end below the last block": ("- 1, -1, -1)", "- 1, -2, -1)"),
     "an end that is read from memory": ("- 1, -1, -1)", "- 1, tl.load(sums_ptr).to(tl.int32), -1)"),
     "an end two blocks below": ("- BLOCK, -BLOCK, -BLOCK", "- BLOCK, -2 * BLOCK, -BLOCK"),
-    "a step that the launch does not fix": ("* BLOCK - BLOCK, -BLOCK, -BLOCK", "* step - step, -step, -step"),
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.original import STAYS, Original
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
+from tritonport.upgrade.tma.launches import launched_inside
 from tritonport.upgrade.tma.spelled import copies_of
 
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
@@ -233,7 +234,7 @@ def _is_entry(module: SourceModule, kernel: Kernel) -> bool:
 def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | None:
     if "tile_descriptor" not in available(target):
         return f"the stage tma has no form for {target}"
-    if not _is_launched(module, kernel):
+    if not _is_launched(module, kernel) and not launched_inside(module, kernel):
         return "its kernel is called or inspected by other code, so no launch can make descriptors"
     if any(parameter.star for parameter in kernel.parameters):
         return "its kernel takes any number of arguments"

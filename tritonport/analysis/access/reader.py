@@ -17,7 +17,7 @@ from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
 from tritonport.analysis.access.expressions import WIDE, Environment, ExpressionReader
 from tritonport.analysis.access.forms import ALWAYS, Condition, Form, Mask, Opaque, Several, Value
-from tritonport.analysis.access.indexed import by_count, by_index, quotient
+from tritonport.analysis.access.indexed import by_count, by_index, goes_down, quotient
 from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
 from tritonport.analysis.dims import Dim
@@ -74,8 +74,10 @@ class Reader(ExpressionReader):
         return by_index(number, self.loops)
 
     def divided(self, number: Dim, divisor: Dim) -> Dim | None:
-        # `start // BLOCK` of a loop over whole blocks counts its iterations.
-        return quotient(by_count(number, self.loops), divisor) if number.terms else None
+        # `start // BLOCK` of a loop over whole blocks counts its iterations; a sum stays one number.
+        up = [loop for loop in self.loops if not goes_down(loop)]
+        found = quotient(by_count(number, up), divisor)
+        return found if found is not None and len(found.terms) == 1 else None
 
     def loaded(self, node: cst.Call, found: Opaque) -> Value:
         """A number that is read has a name of its own, of this load in this iteration of the loops around it."""

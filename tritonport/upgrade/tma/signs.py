@@ -80,18 +80,23 @@ class _Signs:
                 return True
             self.relied = set(relied)
         for loop in reversed(self.access.loops):
-            for bounded in (*self._at_bounds(dim, loop), *self._at_last(dim, loop)):
+            for bounds in (self._at_bounds, self._at_last):
+                # What a bound relies on is asked too.
+                for bounded in bounds(dim, loop):
+                    if self.of(bounded):
+                        return True
+                    self.relied = set(relied)
                 self.relied = set(relied)
-                if self.of(bounded):
-                    return True
         for fact in self.facts:
             for less in self._without(fact, dim):
-                self.relied, facts = set(relied), self.facts
+                facts = self.facts
                 self.facts = [one for one in facts if one is not fact]
                 shown_less = self.of(less)
                 self.facts = facts
                 if shown_less:
                     return True
+                self.relied = set(relied)
+            self.relied = set(relied)
         self.relied = relied
         return False
 
