@@ -155,3 +155,38 @@ def test_rows_that_wrap_are_seen_behind_a_transposition(right: str, wrong: str, 
     assert TURNED.count(right) == 1
     said = [one.message for one in upgraded(TURNED.replace(right, wrong)).diagnostics]
     assert any("the load of b" in one and why in one for one in said), said
+
+
+OTHER = """    if FAST:
+        acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+        tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+    else:
+"""
+
+
+def branched(inner: str) -> str:
+    """The kernel with its work in the second branch of an `if`, whose first one stores the same name as it is."""
+    head, _, rest = TURNED.partition("    acc = tl.zeros")
+    body, _, behind = ("    acc = tl.zeros" + rest).partition("\n\n\ndef launch")
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    text = f"{head}{OTHER}{lines}\n{inner}\n\ndef launch{behind}"
+    text = text.replace("BLOCK: tl.constexpr):", "BLOCK: tl.constexpr, FAST: tl.constexpr):")
+    return text.replace("K, BLOCK=16)", "K, BLOCK=16, FAST=False)")
+
+
+def test_what_the_other_branch_does_with_a_name_is_done_with_another_value(tmp_path: Path) -> None:
+    found = upgraded(branched(""))
+    assert not [one.message for one in found.diagnostics if "the load" in one.message]
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (24, 40)).half(), torch.randint(-3, 4, (24, 40)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    torch.testing.assert_close(got, a.float() @ b.float().T, rtol=0, atol=0)
+    assert made[:2] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "inner", ["    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)", "    tl.store(c_ptr, tl.sum(acc))"]
+)
+def test_what_stands_behind_both_branches_is_reached(inner: str) -> None:
+    said = [one.message for one in upgraded(branched(inner)).diagnostics]
+    assert any("the load of b" in one and "wraps" in one for one in said), said

@@ -55,6 +55,26 @@ def unseen(access: Access, box: Box, accesses: Sequence[Access], kernel: Kernel)
     return None
 
 
+def _unreached(access: Access, kernel: Kernel) -> frozenset[int]:
+    """The blocks that no program comes to behind a load, by identity: of an `if` around it and around its loops, the
+    branches that it does not stand in."""
+    found: set[int] = set()
+    again = {id(node) for loop in access.loops for node in walk(loop.node)}
+    for node in walk(kernel.node.body):
+        if not isinstance(node, cst.If) or id(node) in again:
+            continue
+        inside = [
+            any(one is access.node for one in walk(part)) for part in (node.body, node.orelse) if part is not None
+        ]
+        if inside[0] and isinstance(node.orelse, cst.If):
+            found |= {id(one.body) for one in walk(node.orelse) if isinstance(one, (cst.If, cst.Else))}
+        elif inside[0] and node.orelse is not None:
+            found.add(id(node.orelse.body))
+        elif len(inside) == 2 and inside[1]:
+            found.add(id(node.body))
+    return frozenset(found)
+
+
 class _Follower:
     """Follows one dimension of one load through a kernel."""
 
@@ -62,10 +82,12 @@ class _Follower:
         self.kernel, self.depth = kernel, depth
         self.accesses = {id(one.node): one for one in accesses}
         self.rows: dict[str, Rows] = {}
+        self.unreached: frozenset[int] = frozenset()
 
     def problem(self, access: Access, place: int, distance: Dim) -> str | None:
         """distance: coordinate - extent, where the rows begin to be others."""
         self.load, self.place, self.distance = access, place, distance
+        self.unreached = _unreached(access, self.kernel)
         try:
             self._whole()
             self._check_iterations()
@@ -82,6 +104,8 @@ class _Follower:
             changed = before != self.rows
 
     def _block(self, body: cst.BaseSuite) -> None:
+        if id(body) in self.unreached:
+            return
         for statement in body.body:
             if isinstance(statement, cst.SimpleStatementLine):
                 for small in statement.body:
