@@ -306,7 +306,7 @@ REFUSED = {
     "a bound that is read from memory": (
         "        if WHOLE_K:\n",
         "        end = tl.load(table).to(tl.int32)\n        if WHOLE_K:\n",
-        "its mask ends at `end",
+        "its mask ends at `end`, read from memory",
     ),
     "a function that multiplies two coordinates": (
         "        offset += indices[axis] * strides[axis]\n",

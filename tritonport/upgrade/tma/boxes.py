@@ -23,6 +23,10 @@ from tritonport.upgrade.tma.signs import in_whole_steps, never_negative
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
 
 
+_MARKS = re.compile(rf"(?:{WIDE}|{NARROW})(?: in \w+)?")
+"""What the names of numbers out of memory have behind what the kernel calls them."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """A bound of the tensor along one dimension; `when`: the ways through the kernel on which the mask asks for it."""
@@ -327,7 +331,9 @@ class _Builder:
         moved = set(condition.form.offset.terms)
         for part in beyond:
             if part.terms[0] not in moved:
-                raise Refusal(f"its mask ends at `{show(condition.bound.offset)}`, which the launch does not know")
+                bound = show(condition.bound.offset)
+                read = ", read from memory" if WIDE in bound or NARROW in bound else ", which the launch does not know"
+                raise Refusal(f"its mask ends at `{_MARKS.sub('', bound)}`{read}")
 
     def _moved(self, condition: Condition, axis: Axis, rest: Dim) -> tuple[Dim, Extent]:
         """`i + start < bound` as the coordinate and the extent.
