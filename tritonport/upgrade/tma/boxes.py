@@ -22,7 +22,6 @@ from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
 from tritonport.upgrade.tma.signs import in_whole_steps, never_negative
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
 
-
 _MARKS = re.compile(rf"(?:{WIDE}|{NARROW})(?: in \w+)?")
 """What the names of numbers out of memory have behind what the kernel calls them."""
 
