@@ -77,6 +77,57 @@ def test_two_loops_of_a_kernel_have_functions_and_places_of_their_own(n: int, tm
     assert torch.equal(found.view(torch.int16), run(TWO_LOOPS, tmp_path, **given).view(torch.int16))
 
 
+def in_names_of_one(text: str) -> str:
+    """Both loops in the same names, the sums rescaled where the dots add to them, and a value of a branch's own."""
+    for old, new in {
+        "last": "first",
+        "kd": "k",
+        "vd": "v",
+        "sd": "s",
+        "pd": "p",
+        "over": "above",
+        "beta": "alpha",
+    }.items():
+        text = re.sub(rf"\b{old}\b", new, text)
+    text = text.replace("acc = acc * alpha[:, None]\n        acc = tl.dot(p.to(v.dtype), v, acc)", ADDED)
+    weighed = "        if D > 16:\n            weight = tl.load(k_ptr).to(tl.float32) * 0\n            s += weight\n"
+    return text.replace("        above = tl.maximum(", f"{weighed}        above = tl.maximum(")
+
+
+ADDED = "acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)"
+
+
+@pytest.mark.parametrize("n", [8, 136, 264])
+def test_loops_that_share_names_alone_both_overlap_and_rescale_before_the_dot(n: int, tmp_path: Path) -> None:
+    original = in_names_of_one(TWO_LOOPS)
+    assert original.count(ADDED) == 2 and original.count("weight =") == 2
+    text = upgraded(original).text
+    made = re.findall(r"^def (\w+_tiles_between_dots\w*)\(([^)]*)\)", text, re.MULTILINE)
+    assert [name for name, _ in made] == [f"attention_kernel_tiles_between_dots{number}" for number in ("", "_2")]
+    assert all("weight" not in given for _, given in made)
+    rescaled = "acc = acc * gl.convert_layout(alpha, gl.SliceLayout(1, acc_layout))[:, None]\n"
+    assert tiles_of(text).count(rescaled) == 4, "before the dot of the first iteration and of the others, twice"
+    given = {name: torch.randn(n, 32, generator=torch.Generator().manual_seed(n)).half() for name in "qkv"}
+    found = run(text, tmp_path, **given)
+    assert torch.equal(found.view(torch.int16), run(original, tmp_path, **given).view(torch.int16))
+
+
+def tiles_of(text: str) -> str:
+    return text[text.index("def attention_kernel_tiles(") :]
+
+
+def test_what_is_read_behind_a_loop_comes_out_of_it(tmp_path: Path) -> None:
+    text = in_names_of_one(TWO_LOOPS)
+    first, second = "    for first in range(0, start", "    for first in range(start,"
+    text = text.replace(second, f"    total += tl.sum(p, 1)\n{second}")
+    text = text.replace(first, f"    p = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)\n{first}")
+    made = re.findall(r"\n        (.*) = attention_kernel_tiles_between_dots\(", upgraded(text).text)
+    assert len(made) == 1 and "p" in made[0].split(", ")
+    given = {name: torch.randn(136, 32, generator=torch.Generator().manual_seed(1)).half() for name in "qkv"}
+    found = run(upgraded(text).text, tmp_path, **given)
+    assert torch.equal(found.view(torch.int16), run(text, tmp_path, **given).view(torch.int16))
+
+
 def with_branch(before: str, after: str, version: str = VERSION) -> str:
     """Attention by hand with a sum that only the branch for a causal mask keeps."""
     text = attention(version)
