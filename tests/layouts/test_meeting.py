@@ -116,3 +116,24 @@ def test_what_is_converted_to_be_stored_meets_another_statistic_there() -> None:
 def test_other_statistics_meet_where_one_of_them_is(first: str, second: str) -> None:
     text = convert(STATISTICS.format(first=first, second=second)).text
     assert ", out_layout) + gl.convert_layout(" not in text
+
+
+INDEX = """
+def kernel(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)
+    best = tl.full((M,), -1.0, dtype=tl.float32)
+    where = tl.full((M,), 0, dtype=tl.int64)
+    for start in range(0, n, N):
+        cols = start + tl.arange(0, N)
+        x = tl.load(x_ptr + rows[:, None] * n + cols[None, :])
+        found, place = tl.max(x, 1, return_indices=True)
+        where = tl.where(found > best, start + place, where)
+        best = tl.maximum(best, found)
+    tl.store(out_ptr + rows, where)
+"""
+
+
+def test_an_index_of_64_bits_is_cast_to_the_type_of_memory_before_it_is_converted() -> None:
+    """What a loop carries keeps the type it begins with, whatever is known of what the loop makes of it."""
+    text = convert(HEAD + INDEX.lstrip("\n"), VERSION).text
+    assert "gl.convert_layout(where.to(out_ptr.dtype.element_ty), out_layout)" in text

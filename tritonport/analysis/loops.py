@@ -128,7 +128,7 @@ class Loops(Statements):
                     if last is phi:
                         continue
                     phi.sources.append(last)
-                    changed |= self._close(phi, last, shapes)
+                    changed |= self._close(phi, last, shapes, unrolled)
                 if not changed:
                     break
         finally:
@@ -137,9 +137,13 @@ class Loops(Statements):
         # unrolls is Python's own (`CodeGenerator.visit_For`).
         self.environment = {**(self.environment if unrolled else {}), **before, **phis}
 
-    def _close(self, phi: Definition, last: Definition, shapes: dict[str, Value]) -> bool:
+    def _close(self, phi: Definition, last: Definition, shapes: dict[str, Value], unrolled: bool) -> bool:
         """Tie the value at the end of a loop body to the one at its head; True where the head's kind was wrong."""
-        merged = merge_values([phi.sources[0].value, last.value], "phi", self.depth)
+        first = phi.sources[0].value
+        merged = merge_values([first, last.value], "phi", self.depth)
+        if first.is_tensor and merged.is_tensor and not unrolled:
+            # The compiler insists that what a loop of the GPU's carries keeps its type.
+            merged.element = first.element or merged.element
         if alike(phi.value, merged):
             tie(phi.value, last.value)
             return False

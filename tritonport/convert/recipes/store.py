@@ -20,6 +20,8 @@ from tritonport.convert.recipes.arguments import receiver_of
 from tritonport.convert.syntax import receiver
 from tritonport.convert.wants import Want
 
+LONG = ("gl.int64",)
+
 
 @recipe("store")
 def store(
@@ -42,13 +44,16 @@ def store(
 
 
 def _is_worth_it(writer: ExpressionWriter, values: Sequence[Value | None], stored: cst.BaseExpression) -> bool:
-    """Whether a tile, or a vector of a loop, is known to have a type that no memory is wider than."""
+    """Whether a tile, a vector of a loop, or one whose elements take two registers, is known to have a type that no
+    memory is wider than."""
     tiles = [value for value in writer.values(stored) if value is not None]
     made = [value for value in values if value is not None]
     return (
         len(tiles) == len(values)
         and all(value.is_tensor and value.element in WIDE for value in tiles)
-        and all(value.rank > 1 or value.depth > 0 for value in made)
+        and all(
+            value.rank > 1 or value.depth > 0 or tile.element == LONG for tile, value in zip(tiles, made, strict=True)
+        )
         and not all(tile.element == value.element for tile, value in zip(tiles, made, strict=True))
     )
 
