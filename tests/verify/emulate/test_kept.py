@@ -204,3 +204,50 @@ def test_partitions_with_other_numbers_of_warps():
             partitions_of_other_sizes[(2,)](out, N=128)
     i = torch.arange(128)
     assert out.tolist() == [*(i + 4), *(i + 2), *(i + 1)]
+
+
+SHARED = gl.constexpr(gl.SwizzledSharedLayout(1, 1, 1, [0]))
+SLOTS = gl.constexpr(gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
+
+
+@gluon.jit
+def put_in_shared(x):
+    return gl.allocate_shared_memory(x.dtype, x.shape, SHARED, x)
+
+
+@gluon.jit
+def buffers_of_a_static_loop(x_ptr, out_ptr, N: gl.constexpr):
+    i = gl.arange(0, N, layout=LINE)
+    x = gl.load(x_ptr + gl.program_id(0) * N + i)
+    total = x
+    before = put_in_shared(x)
+    for k in gl.static_range(3):
+        after = put_in_shared(x + k)
+        total += before.load(LINE) * (k + 1)
+        before = after
+    gl.store(out_ptr + gl.program_id(0) * N + i, total)
+
+
+def test_each_iteration_of_a_static_loop_has_a_buffer_of_its_own():
+    x = torch.randint(0, 9, (3, 128), generator=torch.Generator().manual_seed(0))
+    out = torch.zeros_like(x)
+    with emulated():
+        buffers_of_a_static_loop[(3,)](x, out, N=128)
+    assert torch.equal(out, x + x + 2 * x + 3 * (x + 1))
+
+
+@gluon.jit
+def slot_of(index_ptr, out_ptr, N: gl.constexpr):
+    i = gl.arange(0, N, layout=LINE)
+    ring = gl.allocate_shared_memory(gl.int32, [2, N], SLOTS)
+    place = ring.index(gl.load(index_ptr + gl.program_id(0)))
+    place.store(i)
+    gl.store(out_ptr + i, place.load(LINE))
+
+
+def test_a_fault_of_a_later_program_names_the_memory():
+    out = torch.zeros(128, dtype=torch.int32)
+    with emulated(), pytest.raises(EmulationError, match=r"index 5 of `ring`, which has 2 slots") as caught:
+        slot_of[(3,)](torch.tensor([1, 0, 5], dtype=torch.int32), out, N=128)
+    assert caught.value.program == (2, 0, 0)
+    assert torch.equal(out, torch.arange(128, dtype=torch.int32))

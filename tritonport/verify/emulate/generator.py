@@ -135,11 +135,9 @@ class Generator(BranchOps, LoopOps, KeptOps, CodeGenerator):  # type: ignore[mis
 
     def set_value(self, name: str, value: Any) -> None:
         super().set_value(name, value)
-        if (
-            isinstance(value, gl.shared_memory_descriptor | gl.nvidia.blackwell.tensor_memory_descriptor)
-            and not value.handle.buffer.name
-        ):
-            value.handle.buffer.name = name
+        if isinstance(value, gl.shared_memory_descriptor | gl.nvidia.blackwell.tensor_memory_descriptor):
+            # An operation, so that code that is kept says it too.
+            self.semantic.builder.create_memory_name(value.handle, name)
 
     def _name_loc_prefix(self, prefix: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

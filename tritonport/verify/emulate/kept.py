@@ -17,7 +17,17 @@ import triton.language as tl
 from triton.experimental.gluon.language import _core as gluon_core
 
 from tritonport.verify.emulate.code import Code
-from tritonport.verify.emulate.replay import ATTRIBUTES, LAYOUTS, NotKept, Recorded, Tape, constant_key
+from tritonport.verify.emulate.replay import (
+    ATTRIBUTES,
+    LAYOUTS,
+    Descriptor,
+    Handle,
+    NotKept,
+    Recorded,
+    constant_key,
+)
+from tritonport.verify.emulate.shared import Memory
+from tritonport.verify.emulate.tape import Tape
 from tritonport.verify.emulate.values import Exact, Value
 
 _MAX_KEPT = 4_000
@@ -59,8 +69,8 @@ class Kept:
             key: the function, and what else the call depends on.
             operands: all that ``emit`` takes from the kernel.
         """
-        values: list[Value] = []
-        found = self._keys(operands, values)
+        values: list[Handle] = []
+        found = self._keys(semantic.builder, operands, values)
         if found is None:
             return emit()
         key = (*key, *found, _shared(values), self._constant(values))
@@ -75,10 +85,10 @@ class Kept:
         if type(semantic.builder) is Tape and semantic.builder.is_of_code:
             # A part of what is recorded.
             return emit()
-        values: list[Value] = []
+        values: list[Handle] = []
         key: list[Any] = [code, generator.globals_key, semantic.builder.num_warps]
         for name in code.names:
-            found = self._keys([scope[name]], values) if name in scope else [None]
+            found = self._keys(semantic.builder, [scope[name]], values) if name in scope else [None]
             if found is None:
                 code.cannot_take(name)
                 return emit()
@@ -93,7 +103,7 @@ class Kept:
         self,
         semantic: Any,
         key: tuple[Any, ...],
-        values: list[Value],
+        values: list[Handle],
         emit: Callable[[], Any],
         generator: Any,
         give_up: Callable[[], None],
@@ -129,14 +139,14 @@ class Kept:
             self._scopes[identities] = next(self._numbers), list(found.values())
         return self._scopes[identities][0]
 
-    def _keys(self, operands: list[Any], values: list[Value]) -> list[Any] | None:
+    def _keys(self, builder: Any, operands: list[Any], values: list[Handle]) -> list[Any] | None:
         """What code depends on of operands; None where that is not known."""
         try:
-            return [self._key(operand, values) for operand in operands]
+            return [self._key(builder, operand, values) for operand in operands]
         except NotKept:
             return None
 
-    def _key(self, operand: Any, values: list[Value]) -> Any:
+    def _key(self, builder: Any, operand: Any, values: list[Handle]) -> Any:
         """What code depends on of an operand, whose values are collected. Raises NotKept where that is not known."""
         kind = type(operand)
         if kind is tl.tensor:
@@ -144,18 +154,26 @@ class Kept:
                 raise NotKept
             values.append(operand.handle)
             return self._type_key(operand)
+        if kind is Descriptor:
+            # Where partitions share memory, another one may run before an operation on it is done.
+            if type(operand.handle) is not Memory or len(operand.__dict__) != 2 or len(builder.partitions) > 1:
+                raise NotKept
+            values.append(operand.handle)
+            ty = operand.type
+            return ("memory", ty.element_ty, ty.layout, *ty.shape, None, *ty.alloc_shape)
         if kind is tl.tuple:
             if getattr(operand.type, "fields", None) is not None:
                 raise NotKept
-            return ("tuple", *[self._key(each, values) for each in operand.values])
+            return ("tuple", *[self._key(builder, each, values) for each in operand.values])
         if kind is tl.core.slice:
-            return ("slice", *[self._key(each, values) for each in (operand.start, operand.stop, operand.step)])
+            parts = (operand.start, operand.stop, operand.step)
+            return ("slice", *[self._key(builder, each, values) for each in parts])
         key = constant_key(operand)
         if key is None:
             raise NotKept
         return key
 
-    def _constant(self, values: list[Value]) -> tuple[tuple[int, int], ...]:
+    def _constant(self, values: list[Handle]) -> tuple[tuple[int, int], ...]:
         """Which of some values are known at compile time, and which of those that are known.
 
         What code makes of such a value and what it makes of a constant of its own are told apart by nothing else:
@@ -175,7 +193,7 @@ class Kept:
         return found
 
 
-def _shared(values: list[Value]) -> tuple[int, ...] | None:
+def _shared(values: list[Handle]) -> tuple[int, ...] | None:
     """Which of some values are one, as the positions where each stands first; None where each is another."""
     identities = [id(value) for value in values]
     if len(set(identities)) == len(identities):

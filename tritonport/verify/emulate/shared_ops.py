@@ -148,6 +148,10 @@ class SharedOps:
             self.store_elements(memory, value, "the store of its first value")
         return memory
 
+    def create_memory_name(self, memory: Memory, name: str) -> None:
+        """The buffer is called by the first variable that holds it."""
+        memory.buffer.name = memory.buffer.name or name
+
     def create_local_dealloc(self, memory: Memory) -> None:
         self.access(memory, "the deallocation", writes=True, event=self.partition.now())
 
