@@ -61,10 +61,20 @@ def test_what_the_loop_changes_stays() -> None:
     assert any("gl.arange(0, size, layout=" in line for line in inside)
 
 
-def test_a_loop_without_dots_has_them_before_it_too() -> None:
-    before, inside = written("o = i * 64 + tl.arange(0, 64)", dot="tl.store(y_ptr + o, o)")
-    assert any("o_in_block = gl.arange(0, 64, layout=" in line for line in before)
-    assert not any("arange" in line for line in inside)
+ROWS = "o = i * 64 + tl.arange(0, 64)"
+
+
+def test_a_loop_without_dots_stays_as_it_is() -> None:
+    _, inside = written(ROWS, dot="tl.store(y_ptr + o, o)")
+    assert any("gl.arange(0, 64, layout=" in line for line in inside)
+
+
+@pytest.mark.parametrize(("size", "moved"), [("64", 2), ("32", 0)])
+def test_loops_without_dots_that_make_one_range_have_it_before_them(size: str, moved: int) -> None:
+    first = f"    for j in range(n):\n        p = j * 64 + tl.arange(0, {size})\n        tl.store(y_ptr + p, p)\n"
+    before, inside = written(ROWS, before=first, dot="tl.store(y_ptr + o, o)")
+    assert sum("_in_block = gl.arange(0, 64, layout=" in line for line in before) == moved
+    assert any("gl.arange(" in line for line in inside) == (moved == 0)
 
 
 @pytest.mark.parametrize("outer", ["for j in range(n):", "while n > 1:"])

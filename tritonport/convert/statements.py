@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -13,10 +14,10 @@ from tritonport.convert.expressions import Recipe
 from tritonport.convert.finished_tiles import finished_tiles
 from tritonport.convert.iterables import iterable
 from tritonport.convert.output import OutputFile
-from tritonport.convert.ranges import ranges_before
+from tritonport.convert.ranges import loops_alike, ranges_before
 from tritonport.convert.shared_masks import masks_before
 from tritonport.convert.sinking import raise_masks, sink_loads
-from tritonport.convert.staging import tiles_to_stage
+from tritonport.convert.staging import has_dot, tiles_to_stage
 from tritonport.convert.syntax import ignored_at, one_per_line, without_notes
 from tritonport.report import Diagnostic
 from tritonport.report.comments import is_ignored, render_note
@@ -31,6 +32,10 @@ class StatementWriter(AssignmentWriter):
         self.notes: list[Diagnostic] = []
         self._searched: set[cst.CSTNode] = set()
         self._added_branches: dict[cst.If, cst.IndentedBlock] = {}
+
+    @cached_property
+    def _alike(self) -> set[Loop]:
+        return loops_alike(self.kernel.node)
 
     def block(self, body: cst.BaseSuite) -> cst.BaseSuite:
         if isinstance(body, cst.SimpleStatementSuite):
@@ -116,7 +121,7 @@ class StatementWriter(AssignmentWriter):
             before[0] = before[0].with_changes(leading_lines=written.leading_lines)
             written = written.with_changes(leading_lines=[])
         ranges: list[cst.BaseStatement] = []
-        if self.final:
+        if self.final and (has_dot(line, self.frames) or line in self._alike):
             ranges, written = ranges_before(written, self.names.fresh, self._is_assigned_once)
         return [*ranges, *before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
 
