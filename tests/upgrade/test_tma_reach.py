@@ -267,6 +267,17 @@ def test_copies_under_one_flag_are_for_the_launches_that_come_to_it(out: bool, t
     assert made == ([] if out else [True, True])
 
 
+def test_copies_under_one_flag_may_be_for_those_without_a_table_too() -> None:
+    text = ONE_BRANCH.replace(
+        "a_ptr, b_ptr, c_ptr, M, K, N: tl", "a_ptr, b_ptr, c_ptr, table, M, K, RAGGED: tl.constexpr, N: tl"
+    )
+    first = "    if RAGGED:\n        M = tl.load(table).to(tl.int32)\n    else:\n        table += 1\n    if not OUT:\n"
+    text = text.replace("    if not OUT:\n", first)
+    found = upgraded(text).text
+    asked = found[found.rindex('"a_desc": lambda') :].partition(" else None")[0]
+    assert 'not args["RAGGED"]' in asked and 'not args["OUT"]' in asked, asked
+
+
 def test_a_descriptor_stores_to_what_it_was_made_of() -> None:
     found = upgraded(ONE_BRANCH.replace("tl.make_tensor_descriptor(c_ptr", "tl.make_tensor_descriptor(a_ptr"))
     assert any("gives a_ptr to tma_store, which writes memory" in one.message for one in found.diagnostics)

@@ -224,3 +224,55 @@ def test_tasks_that_may_share_an_element_are_refused(right: str, wrong: str) -> 
     found = upgraded(TASKS.replace(right, wrong))
     said = [one.message for one in found.diagnostics if one.message.startswith("the store")]
     assert bool(said) == ("range(2" not in wrong), said
+
+
+EITHER = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def either_kernel(a_ptr, b_ptr, c_ptr, M, N, BLOCK: tl.constexpr):
+    part = tl.program_id(1)
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + rows[:, None] * BLOCK + cols[None, :], mask=rows[:, None] < M, other=0.0)
+    if part > 0:
+        at = part * BLOCK + cols
+        b = tl.load(b_ptr + cols[:, None] * N + at[None, :], mask=at[None, :] < N, other=0.0)
+        acc = tl.dot(a, b)
+        tl.store(c_ptr + rows[:, None] * N + at[None, :], acc, mask=(rows[:, None] < M) & (at[None, :] < N))
+    elif part == 0:
+        for j in range(0, BLOCK):
+            tl.store(c_ptr + rows * N + j, rows * 0.5 + j, mask=rows < M)
+
+
+def launch(a, b):
+    M, N = a.shape[0], b.shape[1]
+    c = torch.full((M, N), 7.0)
+    either_kernel[(triton.cdiv(M, 16), triton.cdiv(N, 16))](a, b, c, M, N, BLOCK=16)
+    return c
+"""
+
+
+def test_a_program_that_takes_one_branch_does_not_come_to_the_other(tmp_path: Path) -> None:
+    found = upgraded(EITHER)
+    assert [one.message for one in found.diagnostics] == [] and "store_tile(c_desc" in found.text
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (24, 16)).half(), torch.randint(-3, 4, (16, 40)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    expected = a.float() @ b.float()
+    expected[:, :16] = torch.arange(24)[:, None] * 0.5 + torch.arange(16)
+    torch.testing.assert_close(got, expected, rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+def test_a_loop_may_come_to_both_branches() -> None:
+    text = EITHER.replace("    part = tl.program_id(1)\n", "").replace(
+        "    if part > 0", "    for part in range(3):\n        if part > 0"
+    )
+    head, _, body = text.partition("        if part > 0")
+    body, _, behind = body.partition("\n\n\ndef launch")
+    inner = "\n".join(f"    {line}" if place else line for place, line in enumerate(body.split("\n")))
+    said = [one.message for one in upgraded(f"{head}        if part > 0{inner}\n\n\ndef launch{behind}").diagnostics]
+    assert any(one.startswith("the store (to c_ptr)") and "also writes" in one for one in said), said

@@ -408,7 +408,8 @@ class _Builder:
             )
         if relied is None:
             why = next((f": {one.unknown}" for one in self.access.loops if one.target in atoms and one.unknown), "")
-            if not why and any(WIDE in text or NARROW in text for text in said.values()):
+            firsts = [show(one.first) for one in self.access.loops if one.target in atoms and one.first is not None]
+            if not why and any(WIDE in text or NARROW in text for text in (*said.values(), *firsts)):
                 why = ": it is read from memory"
             raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative{why}")
         return relied

@@ -103,7 +103,8 @@ def _places(call: cst.Call) -> list[cst.BaseExpression]:
 def _has_no_form(access: Access) -> bool:
     if isinstance(access.address, Opaque) or (access.mask is not None and access.mask.opaque):
         return True
-    return any(" after an if" in atom for atom in access.address.offset.atoms())
+    numbers = [access.address.offset, *(axis.stride for axis in access.address.axes if axis is not None)]
+    return any(" after an if" in atom for number in numbers for atom in number.atoms())
 
 
 def parted(kernel: Kernel, tests: Mapping[int, Forms]) -> tuple[Kernel, dict[int, tuple[cst.Call, cst.Call]]]:

@@ -128,8 +128,8 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Ass
         more = tuple(one for one in found if one.test not in decided)
         base = (*base, *more)
         without = _planned(module, kernel, triton, base) if more else plan
-        # What reads its addresses from memory copies nothing: any copy is a gain.
-        better = without if without.loads and not plan.loads else _better(plan, without)
+        # What reads its addresses from memory copies nothing: any copy is a gain, be it of some launches alone.
+        better = without if (without.loads or without.only) and not plan.loads else _better(plan, without)
         plan = _reasoned(better, without, more)
         # What reads nothing from memory may have two forms still.
         two_forms = _says(_left(without), *_TWO_FORMS)

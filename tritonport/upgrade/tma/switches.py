@@ -42,6 +42,7 @@ class Switches(dict[int, tuple[Switch, ...]]):
             iteration of such a loop turns is then awaited in all of them or in none.
         asked: the calls under `if`s that are decided while the kernel runs, all of them on what the launch knows.
         decided: the `if`s that are decided when the kernel is compiled.
+        once: the `if`s outside of all loops, of which a program takes one branch.
     """
 
     tests: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -51,16 +52,19 @@ class Switches(dict[int, tuple[Switch, ...]]):
     branches: set[int] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)
     decided: set[int] = field(default_factory=set)
+    once: set[int] = field(default_factory=set)
 
     def compile_time(self, call: int) -> bool:
         """Whether all `if`s around a call are decided when the kernel is compiled."""
         return len(self[call]) == len(self.paths[call])
 
     def apart(self, one: cst.Call, other: cst.Call) -> bool:
-        """Whether a program that comes to one call does not come to the other: a compile-time value decides."""
+        """Whether a program that comes to one call does not come to the other: a compile-time value decides, or it
+        takes one branch alone."""
         ways = dict(self.paths.get(id(other), ()))
         return any(
-            test in self.decided and ways.get(test, branch) != branch for test, branch in self.paths.get(id(one), ())
+            (test in self.decided or test in self.once) and ways.get(test, branch) != branch
+            for test, branch in self.paths.get(id(one), ())
         )
 
 
@@ -82,6 +86,7 @@ def switches_of(kernel: Kernel, host: HostNames) -> Switches:
             if (id(node), branch) not in switches:
                 made_here = _switch(tests[id(node)], branch, host) if decided(node.test) else None
                 switches[id(node), branch] = made_here
+        found.once |= {id(node) for node, _ in path[: loops.outermost]}
         found.tests[id(call)] = tuple(tests[id(node)] for node, _ in path)
         found.paths[id(call)] = tuple((id(node), branch) for node, branch in path)
         made = [switches[id(node), branch] for node, branch in path]
