@@ -98,10 +98,6 @@ def test_a_part_that_may_begin_below_zero_is_refused(right: str, wrong: str) -> 
     ("right", "wrong"),
     [
         ("(K + V)\n    rows", "(K + V) + part\n    rows"),
-        (
-            "        stride = K + V\n",
-            "        stride = K + V\n        if tl.load(v_ptr) > 0:\n            stride = K\n",
-        ),
         ("    is_state = part", "    MANY = MANY and T > 8\n    is_state = part"),
     ],
 )

@@ -256,7 +256,8 @@ class _Builder:
             return False
         left = plus(condition.bound.offset, condition.form.offset, -1)
         left = plus(left, dims.ONE) if condition.operator == "<=" else left
-        unknown = bool(self.host.split(condition.bound.offset)[1].terms)
+        beyond = self.host.split(condition.bound.offset)[1]
+        unknown = bool(beyond.terms) and not any(loop.target in beyond.atoms() for loop in self.access.loops)
         for loop in self.access.loops:
             step = loop.stride
             if loop.kind not in ("range", "static_range") or loop.first is None or step is None or goes_down(loop):
