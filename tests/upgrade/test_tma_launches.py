@@ -39,7 +39,7 @@ TUNED = '@triton.autotune(configs=[triton.Config({"BLOCK": 16})], key=["K"])\n'
 
 def test_a_launch_without_the_autotuner_goes_through_the_heuristics() -> None:
     text = upgraded(TEXT).text
-    assert text.index("@triton.autotune") < text.rindex("@triton.heuristics") < text.index("\ndef product_kernel(")
+    assert text.index("@triton.autotune") < text.rindex("@launch_heuristics") < text.index("\ndef product_kernel(")
     assert '"a_desc": lambda' in text
     both = TEXT.replace("@triton.jit", '@triton.heuristics({"N": lambda args: 32})\n@triton.jit')
     assert '"a_desc": lambda' in upgraded(both).text
