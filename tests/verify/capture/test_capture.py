@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -238,15 +239,13 @@ def add_one_kernel(x_ptr, n, BLOCK: tl.constexpr):
         tl.store(x_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) + 1, mask=offs < n)
 
 
-def test_what_an_autotuner_wrote_while_it_chose_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_autotuner_wrote_while_it_chose_is_not_recorded(tmp_path: Path) -> None:
     tuned = triton.runtime.Autotuner.run
     x = torch.zeros(100)
     settings = Settings(str(tmp_path), capture=Capture(files=(os.path.realpath(__file__),)))
-    with emulator("sm_90", 60.0), recording(settings):
-        # The emulator does not try configurations; here it has to.
-        monkeypatch.setattr(triton.runtime.Autotuner, "run", tuned)
+    # The emulator does not try configurations; here it has to.
+    as_it_was = patch.object(triton.runtime.Autotuner, "run", tuned)
+    with emulator("sm_90", 60.0), recording(settings), as_it_was:
         add_one_kernel[(1,)](x, 100)
         assert x.max() > 1, "the tuner has run it before"
         add_one_kernel[(1,)](x[:50], 50)

@@ -25,6 +25,7 @@ from tritonport.upgrade.mma.spelling import (
     started_call,
 )
 from tritonport.upgrade.slices import read_names
+from tritonport.upgrade.tma.wide import Wide
 
 
 class RotatedWriter:
@@ -73,13 +74,26 @@ class RotatedWriter:
     # -- the three parts
 
     def _first(self) -> list[cst.BaseStatement]:
-        lines = [self._statement(f"{self.loop.index} = {self.plan.start}")]
+        lines = [self._statement(self._index())]
         for place in self._order():
             if place == self.plan.last.place:
                 lines += self._operand()
             else:
                 lines += self._plain(place)
         return [_without_blank_lines(line) for line in lines]
+
+    def _index(self) -> str:
+        """The loop's index in the first iteration, of the type that `range` makes of all its numbers: what follows from
+        it here is carried into the loop."""
+        loop, start = self.loop, self.plan.start
+        kernel = next((one for one in loop.reader.module.kernels if one.node is loop.function), None)
+        wide = Wide(kernel) if kernel is not None else None
+        others = [cst.parse_expression(one) for one in (self.plan.stop, self.plan.step)]
+        more = [code(one) for one in others if wide is not None and wide.may_be(one)]
+        terms = [start] if start != "0" or not more else []
+        terms += [f"0 * {one if one.isidentifier() else f'({one})'}" for one in more]
+        said = "# Of the type of the loop's index.\n" if more else ""
+        return f"{said}{loop.index} = {' + '.join(terms)}"
 
     def _steady(self) -> cst.BaseStatement:
         plan, loop = self.plan, self.loop
