@@ -1,7 +1,9 @@
 """Run what torch.compile wrote, and its port, on the same inputs: `python scripts/gpu/inductor.py FOLDER`.
 
 Every file of the folder is the output of Inductor (`TORCH_LOGS=output_code`): kernels in strings, `call` and
-`get_args`. The converted file's own `call` must give the original's numbers. One process per file, with a timeout.
+`get_args`. The converted file's own `call` must give the original's numbers. Each file tunes its kernels by the clock,
+so that two runs of one file may choose blocks that sum in another order: where the numbers differ, the port runs again
+with the configurations that the original chose, and has to give the same bits. One process per file, with a timeout.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -50,14 +54,58 @@ def compare(path: Path) -> str:
             for module in (original, ported)
         ]
     torch.cuda.synchronize()
-    pairs = list(zip(*outputs, strict=True))
-    if all(
-        torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8)) for left, right in pairs
-    ):
-        return f"equal bit for bit ({len(pairs)} outputs)"
+    if equal(*outputs):
+        return f"equal bit for bit ({len(outputs[0])} outputs)"
+    apart = ", ".join(f"{name}: {said}" for name, said in choices(original, ported).items()) or "no choice differs"
+    configured_as(ported, original)
+    again = ported.call([value.clone() if isinstance(value, torch.Tensor) else value for value in arguments])
+    torch.cuda.synchronize()
+    if equal(outputs[0], again):
+        return f"equal bit for bit with the original's configurations ({apart})"
+    pairs = list(zip(outputs[0], again, strict=True))
     worst = max((left.double() - right.double()).abs().max().item() for left, right in pairs)
     scale = max(left.double().abs().max().item() for left, _ in pairs)
-    return f"differs: {worst:.3g} at values up to {scale:.3g}"
+    return f"differs: {worst:.3g} at values up to {scale:.3g}, with the original's configurations too ({apart})"
+
+
+def equal(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether the outputs have the same bits."""
+    import torch
+
+    def raw(value: torch.Tensor) -> torch.Tensor:
+        return value.reshape(-1).view(torch.uint8)
+
+    return all(torch.equal(raw(one), raw(other)) for one, other in zip(left, right, strict=True))
+
+
+def tuned(module: ModuleType) -> dict[str, Any]:
+    """The kernels of a file that has run, each with the launcher that its tuner chose."""
+    return {name: value for name, value in vars(module).items() if len(getattr(value, "launchers", ())) == 1}
+
+
+def choices(original: ModuleType, ported: ModuleType) -> dict[str, str]:
+    """Kernel to the two configurations, where they differ."""
+    others = tuned(ported)
+    found = {}
+    for name, kernel in tuned(original).items():
+        if name in others:
+            one, other = (str(side.launchers[0].config) for side in (kernel, others[name]))
+            if one != other:
+                found[name] = f"{one} / {other}"
+    return found
+
+
+def configured_as(ported: ModuleType, original: ModuleType) -> None:
+    """Has the port's kernels run with the configurations of the original's, tuned no more."""
+    others = tuned(ported)
+    for name, kernel in tuned(original).items():
+        if name in others:
+            other = others[name]
+            other.configs, other.launchers, other.compile_results = [kernel.launchers[0].config], [], []
+            other.inductor_meta = {**other.inductor_meta, "dynamic_scale_rblock": False}
+            if hasattr(other, "_reload_kernel") and other.fn.fn is None:
+                other._reload_kernel()
+            other.precompile()
 
 
 def main() -> int:
@@ -74,7 +122,7 @@ def main() -> int:
         except subprocess.TimeoutExpired:
             said = f"not done after {TIMEOUT:.0f} s"
         code |= not said.startswith("equal")
-        print(f"{path.name:56} {said[:150]}", flush=True)
+        print(f"{path.name:56} {said[:400]}", flush=True)
     return code
 
 
