@@ -18,6 +18,7 @@ from tritonport.upgrade.async_copy.plan import KernelPlan
 from tritonport.upgrade.legality import HINTS, NO_HINT, Refused, describe
 from tritonport.upgrade.multibuffer import Finding
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.loops import targets_of_memory
 
 STAYS = "stays as it is"
 
@@ -68,11 +69,11 @@ class Original:
         ]
 
     def of_copy(self, finding: Finding, module: SourceModule) -> Diagnostic:
-        """What is said of a copy of a tile: at its line if the user wrote it, else at the kernel that it is for."""
+        """What is said of a copy of a tile: at its line if the user wrote it, else at the load that it is made of."""
         line, column = finding.line, finding.column
         kernel = self.kernels.get(finding.kernel) or self.kernels.get(finding.kernel.removesuffix("_tiles"))
         if module.text != self.module.text:
-            line, column = (self.module.line_of(kernel), 1) if kernel is not None else (1, 1)
+            line, column = self._place_of_tile(kernel, finding.tile) if kernel is not None else (1, 1)
         name = kernel.name if kernel is not None else finding.kernel
         return Diagnostic(finding.code, finding.message, self.module.path, line, column, name)
 
@@ -115,6 +116,16 @@ class Original:
         if not same:
             return self.module.line_of(kernel), 1
         return self.module.position(same[0].node)
+
+    def _place_of_tile(self, kernel: Kernel, tile: str) -> tuple[int, int]:
+        """Where a load stands, by the shared memory that its copy has."""
+        functions = [kernel, *(one for one in self.kernels.values() if is_called(self.module, one))]
+        for wanted in targets_of_memory(tile):
+            for function in functions:
+                loads = [one for one in self._accesses(function) if one.kind == "load" and one.target == wanted]
+                if loads:
+                    return self.module.position(loads[0].node)
+        return self.module.line_of(kernel), 1
 
     def _in_functions(self, access: Access) -> list[Access]:
         """The access in a function that other kernels call, whose body stands in one of them in the port; its names

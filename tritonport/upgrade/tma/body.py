@@ -13,7 +13,7 @@ from tritonport.convert.names import Names
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
-from tritonport.upgrade.tma.loops import CopyingWriter, Room
+from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 from tritonport.upgrade.tma.wide import Wide
 
@@ -83,7 +83,7 @@ class BodyWriter(CopyingWriter):
     def _prepared(self, tile: Tile) -> _Copied:
         name = tile.access.target
         order = self._order(tile) if tile.order is None else None
-        smem, ready = self.names.fresh(f"{name}_tile"), self.names.fresh(f"{name}_ready")
+        smem, ready = self.names.fresh(memory_name(name)), self.names.fresh(f"{name}_ready")
         phase = self.names.fresh(f"{name}_phase") if tile.turns else None
         room = Room(self.use.descriptors[id(tile.access.node)], smem, ready, tile.inside)
         return _Copied(tile, room, order, phase)

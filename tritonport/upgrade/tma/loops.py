@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,17 @@ class Room:
             f"{self.ready} = {gl}.allocate_shared_memory({gl}.int64, [1], mbarrier.MBarrierLayout())",
             f"mbarrier.init({self.ready}, count=1)",
         ]
+
+
+def memory_name(target: str) -> str:
+    """The name of the shared memory of a tile that is loaded to `target`: `x_tile` for `x`, `x_buffer` for `x_tile`."""
+    return f"{target.removesuffix('_tile')}_buffer" if target.endswith("_tile") else f"{target}_tile"
+
+
+def targets_of_memory(name: str) -> tuple[str, ...]:
+    """What a load may be assigned to whose shared memory has this name, the likeliest first; names may be numbered."""
+    found = re.sub(r"_(tile|buffer)(_\d+)?$", lambda end: "_tile" if end[1] == "buffer" else "", name)
+    return found, re.sub(r"_\d+$", "", found)
 
 
 class CopyingWriter(ABC):

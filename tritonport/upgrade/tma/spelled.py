@@ -15,7 +15,7 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.walk import replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.slices import names_of
-from tritonport.upgrade.tma.loops import CopyingWriter, Room
+from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 
 OPERAND = "tma_operand"
 
@@ -90,7 +90,7 @@ class SpelledWriter(CopyingWriter):
         for copy in copies:
             key = self._key(copy)
             if key not in self.rooms:
-                smem, ready = names.fresh(f"{copy.target}_tile"), names.fresh(f"{copy.target}_ready")
+                smem, ready = names.fresh(memory_name(copy.target)), names.fresh(f"{copy.target}_ready")
                 self.rooms[key] = Room(key[2], smem, ready)
         self.begun: set[int] = set()
 
