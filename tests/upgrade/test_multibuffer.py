@@ -254,7 +254,7 @@ REFUSED = {
     "a break": (USE, f"{USE}        if seen > 9:\n            break\n", "may end early (`break`)"),
     "a return": (USE, f"{USE}        if seen > 9:\n            return\n", "may end early (`return`)"),
     "a while loop": ("    for j in range(pages):\n", "    j = 0\n    while j < pages:\n", "is a while loop"),
-    "an unrolled loop": ("in range(pages)", "in gl.static_range(pages)", "is an unrolled loop"),
+    "a constant index of a load": ("in range(pages)", "in gl.static_range(pages)", "on j by more than arithmetic"),
     "a step of any sign": ("in range(pages)", "in range(0, pages, offset)", "step offset of its loop"),
     "a read behind the loop": (END, f"{END}    acc += x_tile.load(layout)\n", "used outside of the loop"),
     "a name that is carried": (USE, f"        kept = x_tile\n{USE}", "kept may stand for its tile"),

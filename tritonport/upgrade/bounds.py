@@ -11,6 +11,7 @@ from tritonport.analysis.access import Loop
 from tritonport.convert.names import Names
 from tritonport.report import note_code
 from tritonport.source.walk import assigned_names, replaced
+from tritonport.upgrade.slices import ARITHMETIC
 
 HINT = "TP106"
 
@@ -21,6 +22,8 @@ class Bounds:
     Attributes:
         lines: the statements before the loop that compute what a bound is.
         start, step: None where the loop leaves them out.
+
+    The bounds of an unrolled loop are constants, which a variable would not be: they are said again where needed.
     """
 
     def __init__(self, loop: Loop, body: Sequence[cst.BaseStatement], names: Names, module: cst.Module) -> None:
@@ -55,8 +58,10 @@ class Bounds:
         return factor(self.step) if iterations == "1" else f"{iterations} * {factor(self.step)}"
 
     def iterator(self) -> cst.BaseExpression:
-        """The range with these bounds; its hints are gone, since Gluon acts on none."""
+        """The range with these bounds; its hints are gone, since Gluon acts on none. An unrolled one stays as it is."""
         call = self.loop.node.iter  # type: ignore[union-attr]
+        if self.loop.kind == "static_range":
+            return call
         assert isinstance(call, cst.Call) and self.loop.stop is not None
         swaps: dict[cst.CSTNode, cst.CSTNode] = {self.loop.stop: cst.parse_expression(self.stop)}
         if self.loop.start is not None and self.start is not None:
@@ -78,6 +83,9 @@ class Bounds:
         number = node.expression if isinstance(node, cst.UnaryOperation) else node
         if isinstance(number, cst.Integer) or (isinstance(node, cst.Name) and node.value not in self._assigned):
             return self._code(node)
+        if self.loop.kind == "static_range":
+            sums = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, ARITHMETIC)
+            return self._code(node) if sums or isinstance(node, cst.Call) else f"({self._code(node)})"
         name = self.names.fresh(wanted)
         self.lines.append(f"{name} = {self._code(node)}")
         return name

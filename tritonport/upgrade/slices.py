@@ -94,6 +94,20 @@ def asks_for_more(body: Sequence[cst.BaseStatement], ahead: Iterable[int], index
     return any(isinstance(node, cst.Attribute) and index in names_of(node.value) for node in nodes)
 
 
+ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
+_TRANSPARENT = (cst.SimpleStatementLine, cst.Assign, cst.List, cst.Tuple, cst.Element, cst.Comparison)
+
+
+def is_reckoned_with(node: cst.CSTNode, name: str) -> bool:
+    """Whether arithmetic and comparisons alone read a name: a number may stand there in the place of a constant."""
+    if name not in names_of(node) or isinstance(node, cst.Name):
+        return True
+    arithmetic = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, ARITHMETIC)
+    if not arithmetic and not isinstance(node, (*_TRANSPARENT, cst.ComparisonTarget)):
+        return False
+    return all(is_reckoned_with(child, name) for child in node.children)
+
+
 def _wrapped(statement: cst.BaseStatement) -> cst.IndentedBlock:
     """A statement below another node: `assigned_names` looks at what a node holds."""
     return cst.IndentedBlock([statement])
@@ -180,11 +194,13 @@ def _facts_at(facts: Sequence[Facts], place: int) -> Facts:
 
 
 __all__ = [
+    "ARITHMETIC",
     "NotSplit",
     "Split",
     "asks_for_more",
     "check_pure",
     "is_pure",
+    "is_reckoned_with",
     "made_anew",
     "names_of",
     "read_names",

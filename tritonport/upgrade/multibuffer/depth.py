@@ -154,8 +154,10 @@ def _launched_names(module: SourceModule, launched: Kernel, names: Mapping[str, 
     return list(dict.fromkeys(found))
 
 
-def _stages(module: SourceModule, launched: Kernel, rings: Iterable[Ring]) -> str:
+def _stages(module: SourceModule, launched: Kernel, rings: Sequence[Ring]) -> str:
     """The number of stages that the loops ask for; empty where they leave it to the launch."""
+    if all(loop.loop.kind == "static_range" for ring in rings for loop in ring.loops):
+        return "2"  # the launch's number is that of loops that Triton pipelines, which unrolled ones are not
     found: list[str] = []
     for ring in rings:
         for loop in ring.loops:

@@ -25,7 +25,7 @@ from tritonport.upgrade.multibuffer.places import places_of
 from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
 from tritonport.upgrade.multibuffer.steps import step_sign
 from tritonport.upgrade.multibuffer.writes import conflict, function_with_effects, may_run_ahead, writes_anything
-from tritonport.upgrade.slices import NotSplit, Split, names_of, split
+from tritonport.upgrade.slices import NotSplit, Split, is_reckoned_with, names_of, split
 
 STAYS = "TP303"
 
@@ -180,9 +180,8 @@ class _Planner:
 
     def _check_loop(self, loop: Loop) -> bool:
         """Whether the loop counts upward."""
-        if loop.kind != "range":
-            kind = "an unrolled loop" if loop.kind == "static_range" else f"a {loop.kind} loop"
-            raise _Refusal(f"its loop is {kind}, and only one over range can be pipelined")
+        if loop.kind not in ("range", "static_range"):
+            raise _Refusal(f"its loop is a {loop.kind} loop, and only one over range can be pipelined")
         if not loop.target or loop.stop is None:
             raise _Refusal("its loop has no index or no upper bound")
         if loop.node.orelse is not None:
@@ -190,8 +189,11 @@ class _Planner:
         for inner in walk(loop.node.body):
             if isinstance(inner, (cst.Break, cst.Continue, cst.Return)):
                 raise _Refusal(f"its loop may end early (`{type(inner).__name__.lower()}`)")
-        if loop.step is not None and names_of(loop.step) & set(assigned_names(loop.node)):
+        changed = set(assigned_names(loop.node))
+        if loop.step is not None and names_of(loop.step) & changed:
             raise _Refusal(f"the step {_code(loop.step)} of its loop changes in it")
+        if loop.kind == "static_range" and any(names_of(one) & changed for one in (loop.start, loop.stop) if one):
+            raise _Refusal("a bound of its loop changes in it")
         sign = step_sign(loop.step, self.module, self.kernel)
         if sign == 0:
             raise _Refusal(f"nothing shows that the step {_code(loop.step)} of its loop is positive")
@@ -277,6 +279,11 @@ class _Planner:
             function = function_with_effects(self.module, body[place]) if place not in needed else None
             if function is not None:
                 raise NotSplit(f"its coordinates depend on {function}, which does more than compute a number")
+        if loop.kind == "static_range":
+            # What runs ahead has a number in the place of the constant that the index of an unrolled loop is.
+            nodes = [part for place in found.ahead for part in needed.get(place, [body[place]])]
+            if not all(is_reckoned_with(node, loop.target) for node in nodes):
+                raise NotSplit(f"what it copies depends on {loop.target} by more than arithmetic, in an unrolled loop")
         return found
 
     # -- the loops that share tiles
