@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from tritonport.analysis.access import Access, Form, Opaque, accesses_of
-from tritonport.analysis.access.forms import show
+from tritonport.analysis.access.forms import plus, show
+from tritonport.analysis.dims import symbol
 from tritonport.source.module import SourceModule
 
 TRITON = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
@@ -133,6 +134,118 @@ def test_a_number_that_the_loop_changes_is_no_step(more: str) -> None:
     loop = textwrap.indent(f"{inner}\nx = tl.load(x_ptr + first + tl.arange(0, BK))\nfirst += {more}", "    ")
     access = only(f"first = step\nfor k in range(K):\n{loop}")
     assert isinstance(access.address, Opaque) and "carried through the loop" in access.address.reason
+
+
+LOAD = "x = tl.load(x_ptr + first + tl.arange(0, BK))"
+
+
+@pytest.mark.parametrize(
+    ("loops", "offset"),
+    [
+        (("for _ in range(M):", "for _ in range(K):"), "_ outside of _"),
+        (("for k in range(0, M, BK):", "for k in range(K):"), "iteration of k outside of k"),
+        (("while M:", "while K:"), "iteration of iteration outside of iteration"),
+        (("for k in range(M):", "for j in range(K):"), "k"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_the_index_of_an_outer_loop_is_another_one_than_that_of_an_inner_loop(
+    loops: tuple[str, str], offset: str
+) -> None:
+    access = only(f"first = 0\n{loops[0]}\n    {loops[1]}\n        {LOAD}\n    first += 1")
+    assert isinstance(access.address, Form)
+    assert show(access.address.offset) == f"{offset} + x_ptr"
+
+
+def test_an_index_hides_what_else_has_its_name() -> None:
+    inside = only(f"first = M * 2\nfor M in range(K):\n    {LOAD}")
+    assert isinstance(inside.address, Form) and show(inside.address.offset) == "2 * M outside of M + x_ptr"
+    index = only(f"for M in range(K):\n    {LOAD.replace('first', 'M')}")
+    assert isinstance(index.address, Opaque) and "the name of an argument" in index.address.reason
+    masked = only(f"first = 0\ninside = tl.arange(0, BK) < M\nfor M in range(K):\n    {LOAD[:-1]}, mask=inside)")
+    assert masked.extents == ("< M outside of M",)
+    behind = only(f"first = M * 2\nfor M in range(K):\n    pass\n{LOAD}")
+    assert isinstance(behind.address, Form) and show(behind.address.offset) == "2 * M + x_ptr"
+
+
+def test_what_two_loops_leave_are_two_numbers() -> None:
+    moved = "for k in range(K):\n    if step:\n        first += 1\n"
+    once, twice = read(f"first = 0\n{moved}{LOAD}\n{moved}{LOAD}")
+    assert isinstance(once.address, Form) and isinstance(twice.address, Form)
+    assert show(once.address.offset) == "first after a loop + x_ptr"
+    assert show(twice.address.offset) == "first after a loop + first after a loop #2 + x_ptr"
+
+
+HELPERS = """@triton.jit
+def taken(ptr):
+    return tl.atomic_add(ptr, 1)
+
+
+@triton.jit
+def read(ptr):
+    return tl.load(ptr)
+
+
+@triton.jit
+def again(ptr):
+    return read(ptr) // 2
+
+
+@triton.jit
+def number(i):
+    return i // 2
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("called", "reason"),
+    [
+        ("taken(table)", "reads more than its arguments"),
+        ("again(table)", "is a tile that a function makes"),
+        ("gl.inline_asm_elementwise('', '=r', [], gl.int32, True, 1)", "reads more than its arguments"),
+        ("combine(M)", "reads more than its arguments"),
+        ("number(M)", None),
+    ],
+)
+def test_what_a_call_reads_besides_its_arguments_is_no_number_of_theirs(called: str, reason: str | None) -> None:
+    head, _, decorator = TRITON.rpartition("@triton.jit\n")
+    body = f"    first = {called}\n    second = {called}\n    {LOAD}\n    {LOAD.replace('first', 'second * 2')}\n"
+    text = f"{head}{HELPERS}@triton.jit\n{decorator}def kernel(combine: tl.constexpr, {PARAMETERS}):\n{body}"
+    module = SourceModule(text, "kernel.py")
+    one, other = accesses_of(module, module.kernels[-1])
+    if reason is None:
+        assert isinstance(one.address, Form) and show(one.address.offset) == "number(M) + x_ptr"
+    else:
+        assert isinstance(one.address, Opaque) and reason in one.address.reason
+        assert not isinstance(other.address, Form) or " read as it is#2" in show(other.address.offset)
+
+
+@pytest.mark.parametrize(
+    ("number", "offset"),
+    [
+        ("(K / 3).to(tl.int32)", "(K / 3).to(tl.int32) + x_ptr"),
+        ("tl.cast(M * 0.5, tl.int32)", "tl.cast(M * 0.5, tl.int32) + x_ptr"),
+        ("(M * 260).to(tl.int8)", "(M * 260).to(tl.int8) + x_ptr"),
+        ("(M * 260).to(tl.int64)", "260 * M + x_ptr"),
+    ],
+)
+def test_a_cast_keeps_whole_numbers_that_its_type_holds(number: str, offset: str) -> None:
+    access = only(f"first = {number}\n{LOAD}")
+    assert isinstance(access.address, Form) and show(access.address.offset) == offset
+
+
+def test_a_minus_in_front_of_a_quotient_is_that_of_all_of_it() -> None:
+    half = only("x = tl.load(x_ptr + K // 2 + tl.arange(0, BK))").address
+    assert isinstance(half, Form)
+    difference = plus(symbol("x_ptr"), half.offset, -1)
+    assert show(difference) == "-((K) // (2))"
+    assert show(plus(symbol("M"), difference)) == "M - (K) // (2)"
+
+
+def test_the_pointer_is_no_number_that_it_is_added_to() -> None:
+    assert only("x = tl.load(M + x_ptr + tl.arange(0, BK), mask=tl.arange(0, BK) < M)").base == "x_ptr"
 
 
 def test_branches_keep_coordinates_and_lose_the_offset() -> None:

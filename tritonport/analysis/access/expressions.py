@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -12,6 +13,7 @@ import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
+from tritonport.analysis.access.effects import READS_MORE, makes_tiles, reads_more
 from tritonport.analysis.access.forms import Axis, Condition, Each, Form, Mask, Opaque, Several, Value
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
@@ -23,9 +25,10 @@ Environment = dict[str, Value]
 PASS_THROUGH = frozenset({"to", "cast", "convert_layout", "multiple_of", "max_contiguous", "max_constancy"})
 MEMORY = {"load": "load", "store": "store"}
 LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.")
-MAKES_TILES = frozenset({"arange", "zeros", "full", "zeros_like", "load"})
 WIDE, NARROW = " read as it is", " read in 32 bits"
 """What is in the names of numbers that are read from memory: as they are there, and cast to an int32."""
+_SMALL = re.compile(r"u?int(1|8|16)|b?float\w*|fp\w*")
+"""The types that do not hold every index."""
 _OPERATORS = {cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", cst.GreaterThanEqual: ">="}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -42,6 +45,7 @@ class ExpressionReader(ABC):
         self.kernel = kernel
         self.loose = loose
         self.environment: Environment = {}
+        self.parameters = {parameter.name for parameter in kernel.parameters}
         self.constexprs = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
         self.minima: dict[Dim, tuple[Form, Form]] = {}
         assigned = Counter([*(one.name for one in kernel.parameters), *_targets(kernel.node.body)])
@@ -142,6 +146,10 @@ class ExpressionReader(ABC):
 
     def loaded(self, node: cst.Call, found: Opaque) -> Value:
         """What a load gives, of which `found` is said."""
+        return found
+
+    def returned(self, node: cst.Call, found: Opaque) -> Value:
+        """What a function gives that reads more than its arguments."""
         return found
 
     def _binary(self, node: cst.BinaryOperation) -> Value:
@@ -303,6 +311,8 @@ class ExpressionReader(ABC):
             base = self._receiver(node) if short == "to" else (arguments[0] if arguments else None)
             if isinstance(base, Form) and "pointer_type" in self.text(node):
                 return Opaque(f"`{self._shortened(node)}` gives a pointer another type", node)
+            if isinstance(base, Form) and short in ("to", "cast") and (other := self._converted(node, base, short)):
+                return other
             if isinstance(base, Opaque) and base.number is not None and short in ("to", "cast"):
                 return _cast(base.number, self.text(node.args[-1].value)) or base
             if base is not None:
@@ -315,9 +325,30 @@ class ExpressionReader(ABC):
         inlined = self._followed(node, path) if path is not None else None
         if inlined is not None:
             return inlined
-        if path is not None and self._makes_tiles(path):
+        if path is not None and makes_tiles(self.module, path):
             return Opaque(f"`{self._shortened(node)}` is a tile that a function makes", node)
+        if path is not None and not self.loose and self._reads_more(path, short):
+            return self.returned(node, Opaque(f"`{self._shortened(node)}` reads more than its arguments", node))
         return self._other(node, arguments)
+
+    def _converted(self, node: cst.Call, base: Form, short: str) -> Value | None:
+        """What a cast makes of numbers where that may be others: of a type that does not hold all of them, and of what
+        is no integer; None for any other cast."""
+        given = [one.value for one in node.args if one.keyword is None or one.keyword.value == "dtype"]
+        place = 0 if short == "to" and isinstance(node.func, cst.Attribute) else 1
+        keyword = next((one.value for one in node.args if one.keyword and one.keyword.value == "dtype"), None)
+        dtype = keyword or (given[place] if place < len(given) else None)
+        name = self.text(dtype).rpartition(".")[2] if dtype is not None else ""
+        if _SMALL.fullmatch(name) is None and not any(map(_may_be_a_fraction, base.offset.atoms())):
+            return None
+        if base.is_scalar:
+            return Form(dims.opaque(self._resolved(node), ""))
+        return Opaque(f"`{self._shortened(node)}` is no sum of coordinates", node)
+
+    def _reads_more(self, path: str, short: str) -> bool:
+        """Whether a second call with the same arguments may give another number; of a function that is an argument
+        nothing is known."""
+        return path in self.parameters or short.startswith(READS_MORE) or reads_more(self.module, path)
 
     def _followed(self, node: cst.Call, path: str) -> Value | None:
         meanings = self.module.lookup(path)
@@ -343,14 +374,6 @@ class ExpressionReader(ABC):
         if isinstance(node.func.value, cst.Name) and node.func.value.value not in self.environment:
             return None
         return self.evaluate(node.func.value)
-
-    def _makes_tiles(self, path: str) -> bool:
-        """Whether a function of the file makes tensors of its own."""
-        callee = self.module.bindings.kernels.get(path)
-        if callee is None:
-            return False
-        names = (node.attr.value for node in walk(callee.node.body) if isinstance(node, cst.Attribute))
-        return any(name in MAKES_TILES for name in names)
 
     def _arange(self, node: cst.Call) -> Value:
         positional = [argument.value for argument in node.args if argument.keyword is None]
@@ -429,6 +452,15 @@ class ExpressionReader(ABC):
             return base if isinstance(base, Opaque) else Opaque(f"`{self.text(node)}` is no sum of coordinates", node)
         place = axis.offset.value % (base.rank + 1)
         return self._expanded(node, base, [index == place for index in range(base.rank + 1)])
+
+
+def _may_be_a_fraction(atom: str) -> bool:
+    """Whether a number is a quotient or a literal with a point, or is made of one."""
+    try:
+        nodes = list(ast.walk(ast.parse(atom, mode="eval")))
+    except SyntaxError:
+        return False
+    return any(isinstance(one, ast.Div) or isinstance(getattr(one, "value", 0), float) for one in nodes)
 
 
 def _cast(number: Form, dtype: str) -> Form | None:

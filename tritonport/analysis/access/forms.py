@@ -170,12 +170,13 @@ def times(left: Dim, right: Dim) -> Dim:
 
 def show(dim: Dim) -> str:
     """A polynomial as text: `BLOCK_K * stride_ak + 4`."""
-    parts = []
+    parts: list[str] = []
     alone = len(dim.terms) == 1
     for atoms, factor in sorted(dim.terms, key=lambda term: (term[1] < 0, not term[0], term[0])):
         whole = alone and len(atoms) == 1 and factor == 1
         text = " * ".join(
-            atom if whole else _as_factor(atom, first=place == 0 and abs(factor) == 1)
+            # Behind a minus that nothing stands before, what divides would divide what the minus made.
+            atom if whole else _as_factor(atom, first=place == 0 and (factor == 1 or (factor == -1 and bool(parts))))
             for place, atom in enumerate(atoms)
         )
         number_ = str(abs(factor))

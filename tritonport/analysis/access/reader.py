@@ -17,6 +17,7 @@ from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
 from tritonport.analysis.access.expressions import WIDE, Environment, ExpressionReader
 from tritonport.analysis.access.forms import ALWAYS, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.hidden import Hiding
 from tritonport.analysis.access.indexed import by_count, by_index, goes_down, quotient
 from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
@@ -24,6 +25,8 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
+
+_BY_SIZE = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 def is_called(module: SourceModule, kernel: Kernel) -> bool:
@@ -50,7 +53,7 @@ class Reader(ExpressionReader):
         self.loops: tuple[Loop, ...] = ()
         self.branches = 0
         self.target = ""
-        self.made = {parameter.name for parameter in kernel.parameters}
+        self.made = set(self.parameters)
         self.origins: dict[str, str] = {}
         self.parts: dict[tuple[str, int], str] = {}
         self.joins: dict[str, list[int]] = {}
@@ -59,8 +62,11 @@ class Reader(ExpressionReader):
         self.facts: tuple[Condition, ...] = ()
         self.loads: dict[int, tuple[Form | Opaque, str]] = {}
         called = is_called(module, kernel)
+        no_pointers = _numbers_in(kernel.node.body)
         for parameter in kernel.parameters:
-            value: Value = forms.scalar(parameter.name, None if parameter.constexpr else parameter.name)
+            # The pointer of `first + x_ptr` is `x_ptr`.
+            number = parameter.constexpr or parameter.name in no_pointers
+            value: Value = forms.scalar(parameter.name, None if number else parameter.name)
             if called and not parameter.constexpr:
                 value = Opaque(f"`{parameter.name}` is what the callers of {kernel.name} pass")
             self.environment[parameter.name] = value
@@ -84,6 +90,12 @@ class Reader(ExpressionReader):
         address, target = self.loads.get(id(node), (found, ""))
         if self.loose or not isinstance(address, Form) or not address.is_scalar:
             return found
+        return self._numbered(node, found, target)
+
+    def returned(self, node: cst.Call, found: Opaque) -> Value:
+        return self._numbered(node, found, "")
+
+    def _numbered(self, node: cst.Call, found: Opaque, target: str) -> Opaque:
         key = (f"load {id(node)}", 0)
         if key not in self.parts:
             around = "".join(f" in {loop.target or 'iteration'}" for loop in self.loops)
@@ -233,13 +245,13 @@ class Reader(ExpressionReader):
             return None
         return forms.either(self.text(statement.test), first, second)
 
-    def _joined(self, name: str, statement: cst.If) -> str:
-        """An atom for what a name is after an `if`: of each one that changes it another."""
-        places = self.joins.setdefault(name, [])
+    def _joined(self, name: str, statement: cst.If | cst.For | cst.While, what: str = "an if") -> str:
+        """An atom for what a name is after an `if` or a loop: of each one that changes it another."""
+        places = self.joins.setdefault(f"{name} after {what}", [])
         if id(statement) not in places:
             places.append(id(statement))
         number = places.index(id(statement)) + 1
-        return f"{name} after an if" if number == 1 else f"{name} after an if #{number}"
+        return f"{name} after {what}" if number == 1 else f"{name} after {what} #{number}"
 
     # -- loops
 
@@ -255,22 +267,24 @@ class Reader(ExpressionReader):
         carried = [name for name in dict.fromkeys(assigned_names(node.body)) if name in before and name != loop.target]
         recording, outer, branches = self.recording, self.loops, self.branches
         facts = self.facts
-        # An index hides another one of its name.
-        self.facts = tuple(one for one in facts if loop.target not in _atoms(one))
         self.recording, self.loops, self.branches = False, (*outer, loop), 0
         atom = loop.target or "iteration"
-        for name in carried:
-            self.environment[name] = _marked(name, before[name])
+        self.made.add(atom)
+        # An index hides another one of its name, and an argument.
+        hiding = Hiding(atom, self.origins)
+        self.facts = tuple(one for one in facts if not hiding.is_about(one))
+        known = hiding.seen(before)
+        self.environment = {**known, **{name: _marked(name, known[name]) for name in carried}}
         self._iterate(node, loop, atom)
         changing = {atom, *assigned_names(node.body)}
-        moved = {name: self._movement(name, before[name], changing) for name in carried}
-        for name in self._steady(node, loop, atom, before, moved):
+        moved = {name: self._movement(name, known[name], changing) for name in carried}
+        for name in self._steady(node, loop, atom, known, moved):
             moved[name] = forms.ZERO
-        self._begin(before, moved, loop, atom)
+        self._begin(known, moved, loop, atom)
         self.recording = recording
         self._iterate(node, loop, atom)
         self.loops, self.branches, self.facts = outer, branches, facts
-        after = {name: _after(name, before[name]) for name in carried if moved[name] != forms.ZERO}
+        after = {name: self._after(name, before[name], node) for name in carried if moved[name] != forms.ZERO}
         self.environment = {**before, **after}
 
     def _movement(self, name: str, before: Value, changing: Collection[str]) -> Dim | None:
@@ -312,12 +326,21 @@ class Reader(ExpressionReader):
             steady = kept
         return steady
 
+    def _after(self, name: str, before: Value, node: cst.For | cst.While) -> Value:
+        """What a name is behind a loop that moves it."""
+        if isinstance(before, Form):
+            atom = self._joined(name, node, "a loop")
+            return replace(before, offset=forms.plus(before.offset, dims.opaque(atom, "")))
+        return forms.unnumbered(before) if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
+
     def _bound(self, node: cst.BaseExpression | None, missing: Dim) -> Dim | None:
         value = self.evaluate(node) if node is not None else Form(missing)
         return value.offset if isinstance(value, Form) and value.is_scalar else None
 
     def _iterate(self, node: cst.For | cst.While, loop: Loop, atom: str) -> None:
-        if loop.target:
+        if loop.target in self.parameters:
+            self.environment[loop.target] = Opaque(f"the index `{loop.target}` has the name of an argument")
+        elif loop.target:
             self.environment[loop.target] = forms.scalar(atom)
         self._block(node.body)
 
@@ -396,6 +419,21 @@ class Reader(ExpressionReader):
         return Mask(flags=(self.text(node),)) if flag else Mask(opaque=(self.text(node),))
 
 
+def _numbers_in(body: cst.BaseSuite) -> set[str]:
+    """The names that a kernel multiplies, divides, compares by size or counts to: what no pointer is."""
+    found: set[str] = set()
+    for node in walk(body):
+        parts: list[cst.BaseExpression] = []
+        if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, (cst.Add, cst.Subtract)):
+            parts = [node.left, node.right]
+        elif isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, _BY_SIZE):
+            parts = [node.left, *(one.comparator for one in node.comparisons)]
+        elif isinstance(node, cst.For) and isinstance(node.iter, cst.Call):
+            parts = [one.value for one in node.iter.args]
+        found |= {one.value for one in parts if isinstance(one, cst.Name)}
+    return found
+
+
 def _is_number(value: Value) -> TypeGuard[Form]:
     return isinstance(value, Form) and value.is_scalar
 
@@ -413,10 +451,6 @@ def _opposite(test: Value) -> list[Condition]:
         return []
     other = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
     return [replace(one, operator=other[one.operator]) for one in found]
-
-
-def _atoms(condition: Condition) -> frozenset[str]:
-    return condition.form.offset.atoms() | condition.bound.offset.atoms()
 
 
 def _either(name: str, atom: str, one: Value, other: Value, loose: bool) -> Value:
@@ -454,12 +488,6 @@ def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
     if isinstance(before, Opaque):
         return forms.unnumbered(before)
     return Opaque("is carried through the loop by more than the addition of a number")
-
-
-def _after(name: str, before: Value) -> Value:
-    if isinstance(before, Form):
-        return replace(before, offset=forms.plus(before.offset, dims.opaque(f"{name} after a loop", "")))
-    return forms.unnumbered(before) if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
 
 
 __all__ = ["Reader", "is_called"]

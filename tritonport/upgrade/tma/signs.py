@@ -329,6 +329,8 @@ class _Signs:
         name = _called(node)
         if name in ("program_id", "num_programs"):
             return True
+        if name == "to" and isinstance(node.func, ast.Attribute):
+            return len(node.args) == 1 and self._converted(node)
         if name in ("floor", "ceil"):
             return len(node.args) == 1 and self._node(node.args[0])
         if name in ("max", "maximum"):
@@ -341,6 +343,12 @@ class _Signs:
             return all(self._node(argument) for argument in node.args)
         # What a function of the project makes of the program's id and of sizes alone is a place in a schedule of tiles.
         return self._is_kernel(node) and all(self._of_sizes(one) for one in node.args)
+
+    def _converted(self, node: ast.Call) -> bool:
+        """A cast to an integer that keeps the sign."""
+        assert isinstance(node.func, ast.Attribute)
+        to = ast.unparse(node.args[0]).rpartition(".")[2]
+        return to in ("int32", "int64") and self._node(node.func.value)
 
     def _is_kernel(self, node: ast.Call) -> bool:
         """Whether every function that a call can mean is a jit function, of the file or of one that it imports from."""
