@@ -169,9 +169,8 @@ class FunctionWriter(StatementWriter):
         """The function with its layouts at its head, and the launch that says how rows lie where they depend on it."""
         module = self.module
         if isinstance(layouts, HelperLayouts):
-            if not layouts.arguments:
-                return node
-            return with_helper_layouts(node, layouts, module, self._conversions_at_head())
+            conversions = self._conversions_at_head()
+            return with_helper_layouts(node, layouts, module, conversions) if layouts.arguments or conversions else node
         if not layouts.named:
             return node
         roots = (root for root in layouts.named if isinstance(root, Root))
