@@ -737,4 +737,22 @@ tl.store(out_ptr + 128 + r, tl.load(x_ptr + r))
 """,
         "",
     ),
+    "a helper whose loop reads a column in its own layout, and results that are added up": (
+        "x_ptr, m_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+m = tl.load(m_ptr + tl.arange(0, BM))[:, None]
+total = products(m, x_ptr, 2, BM, BN // 2)
+total += products(m, x_ptr + BN, 1, BM, BN)
+tl.store(out_ptr, total)
+""",
+        """
+@triton.jit
+def products(m, x_ptr, count, ROWS: tl.constexpr, COLS: tl.constexpr):
+    rows, cols = tl.arange(0, ROWS), tl.arange(0, COLS)
+    total = 0.0
+    for block in range(count):
+        total += tl.sum(tl.load(x_ptr + rows[:, None] * 64 + block * COLS + cols[None, :]) * m)
+    return total
+""",
+    ),
 }

@@ -34,8 +34,11 @@ def without_casts(node: cst.BaseExpression, frames: Sequence[Frame]) -> cst.Base
 def dot_of(node: cst.BaseExpression, frames: Sequence[Frame]) -> cst.Call | None:
     """The call of a dot that an expression is; None for anything else."""
     call = without_casts(node, frames)
-    is_dot = isinstance(call, cst.Call) and {frame.operations.get(call, "dot") for frame in frames} == {"dot"}
-    return call if isinstance(call, cst.Call) and is_dot else None
+    if not isinstance(call, cst.Call):
+        return None
+    # A helper that is called is no operation.
+    known = {frame.operations[call] for frame in frames if call in frame.operations}
+    return call if known == {"dot"} else None
 
 
 def dot_onto_zeros(left: cst.BaseExpression, right: cst.BaseExpression, frames: Sequence[Frame]) -> cst.Call | None:
