@@ -846,6 +846,15 @@ y = tl.load(y_ptr + i[:, None] * one + j[None, :] * stride)
 tl.store(out_ptr + (i[:, None] * stride + j[None, :]) * one, x + y, mask=i[:, None] < rows)
 """,
     ),
+    # Triton's lowering of scans takes blocked layouts alone.
+    "a scan of what a dot gives": (
+        "x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+z = tl.dot(tl.load(x_ptr + i[:, None] * BM + i[None, :]), tl.load(y_ptr + i[:, None] * BN + j[None, :]))
+tl.store(out_ptr + i[:, None] * BN + j[None, :], z - tl.cumsum(z, axis=0))
+""",
+    ),
 }
 
 HELPERS = """

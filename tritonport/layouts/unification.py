@@ -283,6 +283,8 @@ def _compatible(left: Root, right: Root) -> bool:
     ):
         # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
         return False
+    if (left.whole and right.dot is not None) or (right.whole and left.dot is not None):
+        return False
     if left.dot is not None or right.dot is not None:
         # Tensor cores and memory want different layouts; two dots share one where they are alike.
         return left.dot == right.dot or (first is None and second is None and (left.dot is None or right.dot is None))
