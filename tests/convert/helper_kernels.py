@@ -755,4 +755,21 @@ def products(m, x_ptr, count, ROWS: tl.constexpr, COLS: tl.constexpr):
     return total
 """,
     ),
+    "a tuple of indices that tiles of two orders read": (
+        "x_ptr, out_ptr, n, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+where = (i[:, None], j[None, :])
+x = tl.load(x_ptr + dotted(where, (BN, 1)), mask=j[None, :] < n, other=0.0)
+tl.store(out_ptr + dotted(where, (1, BM)), x, mask=j[None, :] < n)
+""",
+        """
+@triton.jit
+def dotted(indices, strides):
+    offset = 0
+    for axis in tl.static_range(len(strides)):
+        offset += indices[axis] * strides[axis]
+    return offset
+""",
+    ),
 }

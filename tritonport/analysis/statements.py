@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -12,7 +13,7 @@ from tritonport.analysis.expressions import Expressions
 from tritonport.analysis.frame import Definition, Environment
 from tritonport.analysis.merging import merge_values
 from tritonport.analysis.operators import truth_of
-from tritonport.analysis.values import MISSING, Kind, Refusal, Value, none, scalar
+from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, none, scalar
 from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size
 from tritonport.source.syntax import dotted
 
@@ -117,6 +118,7 @@ class Statements(Expressions):
                 and (isinstance(value.known, (int, float, Kind)) or (value.known is MISSING and value.dim is not None))
             ):
                 value = scalar(value.factor, (), value.multiples)
+            value = self._held(value)
             definition = Definition(
                 target.value, value, "assign", self.frame, self.depth, statement=target, expression=expression
             )
@@ -140,6 +142,27 @@ class Statements(Expressions):
                 )
             return
         raise Refusal("TP105", f"assignment to {self.code(target)}", target)
+
+    def _held(self, value: Value) -> Value:
+        """A tuple that gets a name: what it holds is written once, in one layout, however often it is read."""
+        if value.kind is Kind.TUPLE and value.items:
+            return replace(value, items=tuple(map(self._held_item, value.items)))
+        return value
+
+    def _held_item(self, item: Value) -> Value:
+        if not item.is_tensor or not item.cheap:
+            return self._held(item)
+        return Value(
+            Kind.TENSOR,
+            shape=item.shape,
+            strides=item.strides,
+            pointers=item.pointers,
+            op="held",
+            operands=[Operand(None, item)],
+            depth=self.depth,
+            element=item.element,
+            multiples=item.multiples,
+        )
 
     # -- paths that meet
 

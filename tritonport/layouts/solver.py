@@ -171,6 +171,8 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
     later = {edge for group in groups for edge in group.cut}
     vectors = {edge: None for edge in ordered if edge not in stored and _moves_vector(edge)}
     vectors = {edge: None for edge in vectors if edge not in inner and edge not in later}
+    for edge in _behind_tuples(edges):
+        _satisfy(edge)
     for edge in _dots_first(edge for edge in ordered if not (edge in stored or edge in vectors or edge in later)):
         _satisfy(edge)
     for value in values:
@@ -202,6 +204,20 @@ def _settle(merge: Value) -> None:
     terms = [operand.value.term for operand in merge.operands if operand.value.focus is not None]
     if len(terms) == len(merge.operands) and root_of(terms[0]).dot is not None:
         merge.loose = not (all(equivalent(term, terms[0]) for term in terms) and unify(terms[0], merge.term))
+
+
+def _behind_tuples(edges: Iterable[Edge]) -> Iterator[Edge]:
+    """Edges of what is reckoned of the items of a tuple that has a name: in one layout up to where it is used.
+
+    A loop over the items has one text for all of them, so nothing can be converted in it.
+    """
+    behind: set[Value] = set()
+    for edge in edges:
+        value = edge.consumer
+        passed_on = value.op == "parameter" or (value.arithmetic and value.op != "phi")
+        if passed_on and (edge.producer.op == "held" or edge.producer in behind):
+            behind.add(value)
+            yield edge
 
 
 def _dots_first(edges: Iterable[Edge]) -> Iterator[Edge]:
