@@ -11,6 +11,7 @@ from tritonport.analysis.strides import (
     Stride,
     add,
     argument,
+    either,
     leading,
     order_of,
     row_major,
@@ -47,6 +48,14 @@ def test_sums(left: Stride, right: Stride, total: Stride) -> None:
 )
 def test_products(stride: Stride, factor: Stride, product: Stride) -> None:
     assert scale(stride, factor) == product
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "stride"),
+    [(S, S, S), (UNIT, S, S), (S, T, Stride(S.kind, ("s", "t"))), (UNIT, ZERO, UNKNOWN), (S, STRIDED, UNKNOWN)],
+)
+def test_one_of_two(left: Stride, right: Stride, stride: Stride) -> None:
+    assert either(left, right) == stride
 
 
 def test_orders_of_dimensions() -> None:

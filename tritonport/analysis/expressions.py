@@ -130,9 +130,11 @@ class Expressions(Calls):
 
     def _field(self, node: cst.BaseExpression, base: Value) -> Value:
         """A field or an element of a tuple argument: it may be a pointer or a stride, and goes by its own spelling."""
-        if len(base.pointers) != 1:
+        compile_time = base.kind is Kind.CONSTEXPR
+        names = base.factor.names if compile_time else base.pointers
+        if len(names) != 1:
             return scalar()
-        text = base.pointers[0]
+        text = names[0]
         if isinstance(node, cst.Attribute):
             text = f"{text}.{node.attr.value}"
         elif isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
@@ -140,6 +142,8 @@ class Expressions(Calls):
             if not isinstance(known, int):
                 return scalar()
             text = f"{text}[{known}]"
+        if compile_time:
+            return scalar(strides.argument(text, compile_time=True), multiples=frozenset({text}))
         return scalar(strides.argument(text), (text,))
 
     # -- operators
@@ -278,7 +282,7 @@ class Expressions(Calls):
                     if not all(new_axes):
                         raise Refusal("TP105", f"the subscript {self.code(node)} of a scalar", node)
                     return self.spread(node, base, len(new_axes))
-                return self._field(node, base) if base.kind is Kind.SCALAR else scalar()
+                return self._field(node, base) if base.kind in (Kind.SCALAR, Kind.CONSTEXPR) else scalar()
             raise Refusal("TP105", f"the subscript {self.code(node)}", node)
         return self.expand(node, (node.value, base), [self._new_axis(index) for index in indices])
 

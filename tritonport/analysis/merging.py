@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from tritonport.analysis import strides
@@ -96,8 +97,4 @@ def _only_numbers(value: Value) -> bool:
 
 def _merge_strides(tensors: Iterable[Value]) -> tuple[strides.Stride, ...]:
     rows = [value.strides or (strides.UNKNOWN,) * value.rank for value in tensors]
-    result = []
-    for column in zip(*rows, strict=True):
-        known = set(column)
-        result.append(column[0] if len(known) == 1 else strides.UNKNOWN)
-    return tuple(result)
+    return tuple(functools.reduce(strides.either, column) for column in zip(*rows, strict=True))

@@ -65,6 +65,17 @@ def scale(stride: Stride, factor: Stride) -> Stride:
     return Stride(Kind.ARGUMENT, stride.names + factor.names, sizes)
 
 
+def either(left: Stride, right: Stride) -> Stride:
+    """The stride of an index that is one of two: neighbours in memory where both are."""
+    if left == right:
+        return left
+    if {left.kind, right.kind} <= {Kind.UNIT, Kind.ARGUMENT}:
+        named = [stride for stride in (left, right) if stride.kind is Kind.ARGUMENT]
+        names = tuple(dict.fromkeys(name for stride in named for name in stride.names))
+        return Stride(Kind.ARGUMENT, names, all(stride.sizes for stride in named))
+    return UNKNOWN
+
+
 @dataclass(frozen=True)
 class Order:
     """The dimension order an access wants, fastest first.

@@ -59,9 +59,8 @@ class Alignment:
         known = {name for name in needed if self._is_compile_time(name)}
         if not needed:
             return ""
-        # The value of a compile-time argument is known, so what counts is whether 16 bytes divide it: 8 elements do for
-        # 16-bit types, and for wider ones.
-        conditions = [f"{name} % 8 == 0" for name in sorted(known)]
+        strides = _strides(root)
+        conditions = [divided(name, name in strides) for name in sorted(known)]
         key = tuple(sorted(needed - known))
         if key and key not in self.flags:
             self.flags[key] = names.fresh("ALIGNED" if not self.flags or not label else f"{label.upper()}_ALIGNED")
@@ -71,12 +70,24 @@ class Alignment:
 
     def _is_compile_time(self, name: str) -> bool:
         """Whether all arguments of a product are compile-time ones; a tile size among them has the 16 already."""
-        return all(factor in self.compile_time for factor in name.split(PRODUCT))
+        return all(factor.partition("[")[0] in self.compile_time for factor in name.split(PRODUCT))
 
     def entries(self, helper: str) -> dict[str, str]:
         """What a launch fills the arguments with, as expressions of its `args`."""
         quoted = {flag: ", ".join(f'"{name}"' for name in needed) for needed, flag in self.flags.items()}
         return {flag: f"{helper}(args, {names})" for flag, names in quoted.items()}
+
+
+def divided(name: str, is_stride: bool) -> str:
+    """The value of a compile-time argument is known, so what counts is whether 16 bytes divide it: 8 elements do for
+    16-bit types, and for wider ones. A stride may be 1 instead, along the dimension that is contiguous."""
+    return f"({name} == 1 or {name} % 8 == 0)" if is_stride else f"{name} % 8 == 0"
+
+
+def _strides(root: Root) -> set[str]:
+    """The arguments that make a tile's rows contiguous where they are 1, as strides are and sizes hardly ever."""
+    orders = [access.order for access in root.accesses if not access.order.unlikely]
+    return {name for order in orders for _, names in order.choices for name in names}
 
 
 def tile_names(roots: Iterable[Root]) -> set[str]:

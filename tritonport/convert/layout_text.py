@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from tritonport.analysis.dims import Dim
 from tritonport.analysis.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
-from tritonport.convert.alignment import Alignment
+from tritonport.convert.alignment import Alignment, divided
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
 
@@ -202,11 +202,13 @@ def definitions(
         texts = [text if factor == 1 else f"{factor} * {text}" for factor, text in groups.items()]
         bits = texts[0] if len(texts) == 1 else f"min({', '.join(texts)})"
         unit = bits_condition(root, called)
-        both = [f"({part})" if " or " in part and unit and aligned else part for part in (unit, aligned) if part]
-        condition = " and ".join(both)
-        stride = re.fullmatch(r"unit\((\w+)\)", unit)
-        if stride is not None and f"{stride[1]} % 8 == 0" in aligned.split(" and "):
-            # Contiguous for a stride of one, aligned for a stride of eight: there are no runs in either.
+        parts = [part for part in aligned.split(" and ") if part]
+        stride = re.fullmatch(r"unit\(([^()]+)\)", unit)
+        if stride is not None and divided(stride[1], True) in parts:
+            parts.remove(divided(stride[1], True))
+        condition = " and ".join([f"({unit})" if " or " in unit and parts else unit, *parts] if unit else parts)
+        if stride is not None and divided(stride[1], False) in parts:
+            # Contiguous for a size of one, aligned for a size of eight: there are no runs in either.
             bits, condition, called = "128", "", set()
     used |= called
     lines: list[tuple[str, str]] = []
