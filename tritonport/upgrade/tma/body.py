@@ -271,7 +271,12 @@ class BodyWriter(CopyingWriter):
             value = f"{view}.load({one.tile.layout})"
         small = statement.body[0] if statement is not None else None
         if isinstance(small, cst.Assign) and small.value is not one.tile.access.node:
-            read: dict[cst.CSTNode, cst.CSTNode] = {one.tile.access.node: cst.parse_expression(value)}
+            place: cst.CSTNode = one.tile.access.node
+            converted = _converted(small.value, one.tile.access.node) if result is None else None
+            if converted is not None:
+                # Shared memory is read in any layout: in the one that the tile is wanted in.
+                place, value = converted, f"{view}.load({self.code(converted.args[1].value)})"
+            read: dict[cst.CSTNode, cst.CSTNode] = {place: cst.parse_expression(value)}
             value = self.code(replaced(small.value, {**self.types, **read}))
         return [*lines, f"{one.tile.access.target} = {value}"]
 
@@ -293,8 +298,7 @@ class BodyWriter(CopyingWriter):
     def _store(self, tile: Tile, statement: cst.SimpleStatementLine) -> cst.BaseStatement:
         values = [one.value for one in tile.access.node.args if one.keyword is None or one.keyword.value == "value"]
         value = values[1] if len(values) > 1 else values[0]
-        if called(value) == "convert_layout" and isinstance(value, cst.Call):
-            value = value.args[0].value
+        value = _as_computed(value)
         name = self.use.descriptors[id(tile.access.node)]
         order = self._order(tile) if tile.order is None else f"[{', '.join(str(place) for place in _last_first(tile))}]"
         helper = self.use.helpers["store_tile"]
@@ -330,6 +334,23 @@ def _hints_at(line: cst.CSTNode, loop: Loop) -> bool:
     assert isinstance(small.value, cst.Call)
     named = [small.targets[0].target, *(one.value for one in small.value.args[:1])]
     return len(named) == 2 and all(isinstance(one, cst.Name) and one.value == loop.target for one in named)
+
+
+def _as_computed(value: cst.BaseExpression) -> cst.BaseExpression:
+    """What is stored, in the layout that it is computed in: shared memory is written in any. A conversion before a
+    cast goes as well: it would move the wider elements."""
+    while called(value) == "convert_layout" and isinstance(value, cst.Call):
+        value = value.args[0].value
+    if called(value) == "to" and isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        return value.with_changes(func=value.func.with_changes(value=_as_computed(value.func.value)))
+    return value
+
+
+def _converted(value: cst.BaseExpression, load: cst.Call) -> cst.Call | None:
+    """The call in an expression that converts what is loaded to another layout right away."""
+    calls = [node for node in walk(value) if isinstance(node, cst.Call) and called(node) == "convert_layout"]
+    of_it = [call for call in calls if len(call.args) == 2 and call.args[0].value is load]
+    return next((call for call in of_it if call.args[1].keyword is None), None)
 
 
 def _last_first(tile: Tile) -> tuple[int, ...]:
