@@ -40,6 +40,7 @@ def test_both_shapes_compile_to_the_dots_of_the_original(
     )
     assert ported.mma == original.mma
     assert ported.conversions <= original.conversions + 1
+    assert ported.conversions_in_loops == 0
     assert ported.spills == original.spills == 0
 
 

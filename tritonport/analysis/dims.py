@@ -81,6 +81,13 @@ def chosen(test: str, body: Dim, orelse: Dim) -> Dim:
     return Dim((((text,), 1),), text, (test, body, orelse))
 
 
+def decided(size: Dim, tests: Mapping[str, bool]) -> Dim:
+    """A size where compile-time tests are known to hold (True), or not."""
+    while size.choice is not None and size.choice[0] in tests:
+        size = size.choice[1] if tests[size.choice[0]] else size.choice[2]
+    return size
+
+
 def add(left: Dim, right: Dim, text: str, sign: int = 1) -> Dim:
     terms = dict(left.terms)
     for key, value in right.terms:

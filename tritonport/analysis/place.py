@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -32,9 +32,14 @@ class Place:
 
 
 class Places:
-    """The place of what is being read."""
+    """The place of what is being read.
+
+    Attributes:
+        tests: the compile-time tests that the branches around it depend on, written out, and whether they hold there.
+    """
 
     def __init__(self) -> None:
+        self.tests: Mapping[str, bool] = {}
         self._region: object | None = None
         self._arms: frozenset[tuple[Hashable, bool]] = frozenset()
         self._count = 0
@@ -54,11 +59,13 @@ class Places:
             self._region = saved
 
     @contextmanager
-    def arm(self, statement: Hashable, holds: bool) -> Iterator[None]:
-        """A branch of an `if` that is decided at compile time."""
-        saved = self._arms
-        self._arms = saved | {(statement, holds)}
+    def arm(self, statement: Hashable, holds: bool, test: str | None = None) -> Iterator[None]:
+        """A branch of an `if` that is decided at compile time; `test`: by this, where that can be written out."""
+        saved = self._arms, self.tests
+        self._arms = self._arms | {(statement, holds)}
+        if test is not None:
+            self.tests = {**self.tests, test: holds}
         try:
             yield
         finally:
-            self._arms = saved
+            self._arms, self.tests = saved

@@ -14,7 +14,7 @@ from tritonport.analysis.frame import Definition, Environment
 from tritonport.analysis.merging import merge_values
 from tritonport.analysis.operators import truth_of
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, none, scalar
-from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size
+from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size, written_out
 from tritonport.source.syntax import dotted
 
 
@@ -175,11 +175,12 @@ class Statements(Expressions):
             return self._orelse(statement.orelse)
         before = dict(self.environment)
         decided = test.kind is Kind.CONSTEXPR
-        with self.places.arm((self.frame, statement), True) if decided else self.places.block():
+        text = written_out(statement.test, self.frame) if decided else None
+        with self.places.arm((self.frame, statement), True, text) if decided else self.places.block():
             then_goes_on = self._block(statement.body)
         then = self.environment
         self.environment = dict(before)
-        with self.places.arm((self.frame, statement), False) if decided else self.places.block():
+        with self.places.arm((self.frame, statement), False, text) if decided else self.places.block():
             else_goes_on = self._orelse(statement.orelse)
         otherwise = self.environment
         if then_goes_on and else_goes_on:

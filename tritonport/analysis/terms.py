@@ -7,6 +7,8 @@ While a kernel is read, the layout of a tensor is not known; it is a term:
   of a tile along `axis` has it, and a vector must have it before `expand_dims(axis)` can make it part of a tile.
 * `Permute(order, parent)`, `Reshape(source, shape, parent)` and `Join(shape, parent)` are the layouts that `permute`,
   `reshape` and `join` give a tensor of the parent's layout: every element stays in its register.
+* `Turned(test, order, parent)` is `Permute(order, parent)` in the launches in which a compile-time test holds (or does
+  not), and the parent in the others.
 
 Two values that meet in one operation need the same term; `layouts.unification` makes two terms equal where it can.
 """
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tritonport.analysis.dims import Dim, number, product, quotient
+from tritonport.analysis.dims import Dim, chosen, number, product, quotient
 from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.strides import Order
 
@@ -106,7 +108,18 @@ class Join:
     parent: Term
 
 
-Term = Root | Slice | Permute | Reshape | Join
+@dataclass(frozen=True)
+class Turned:
+    """The parent with its dimensions permuted where a compile-time test holds, and as it is where it does not; the
+    other way round unless `holds`. `test`: source text that can stand at the head of the kernel."""
+
+    test: str
+    holds: bool
+    order: tuple[int, ...]
+    parent: Term
+
+
+Term = Root | Slice | Permute | Reshape | Join | Turned
 
 
 @dataclass(frozen=True)
@@ -189,7 +202,7 @@ def rank(term: Term) -> int:
     term = resolve(term)
     if isinstance(term, Root):
         return term.rank
-    if isinstance(term, Permute):
+    if isinstance(term, (Permute, Turned)):
         return len(term.order)
     if isinstance(term, Reshape):
         return len(term.shape)
@@ -208,6 +221,13 @@ def shape_of(term: Term) -> tuple[Dim | None, ...]:
     shape = shape_of(term.parent)
     if isinstance(term, Permute):
         return tuple(shape[axis] for axis in term.order) if shape else ()
+    if isinstance(term, Turned):
+        sides = (tuple(shape[axis] for axis in term.order), shape) if shape else ((), ())
+        where, elsewhere = sides if term.holds else sides[::-1]
+        return tuple(
+            None if one is None or other is None else chosen(term.test, one, other)
+            for one, other in zip(where, elsewhere, strict=True)
+        )
     return shape[: term.axis] + shape[term.axis + 1 :]
 
 
@@ -229,6 +249,8 @@ def normal(term: Term) -> Term:
         return permute(term.order, normal(term.parent))
     if isinstance(term, Reshape):
         return reshape(term.source, term.shape, normal(term.parent))
+    if isinstance(term, Turned):
+        return Turned(term.test, term.holds, term.order, normal(term.parent))
     return Join(term.shape, normal(term.parent))
 
 
@@ -240,7 +262,8 @@ def root_of(term: Term) -> Root:
 
 
 def base_of(term: Term) -> Term:
-    """What a term slices and permutes: a root, a reshaped layout or a joined one. These have names in the output."""
+    """What a term slices and permutes: a root, a reshaped layout, a joined one or one that a test turns. These have
+    names in the output."""
     term = normal(term)
     while isinstance(term, (Slice, Permute)):
         term = term.parent

@@ -15,7 +15,7 @@ from tritonport.source.walk import walk
 
 def chosen_size(frame: Frame, test: cst.BaseExpression, body: Dim | None, orelse: Dim | None) -> Dim | None:
     """The size that a compile-time test picks, spelled so that it can stand at the head of the kernel."""
-    text = _written_out(test, frame)
+    text = written_out(test, frame)
     if text is None or body is None or orelse is None:
         return None
     return dims.chosen(text, body, orelse)
@@ -36,7 +36,7 @@ def chosen_element(frame: Frame, test: cst.BaseExpression, body: Value, orelse: 
     types = [_dtype_text(frame, value.element) for value in (body, orelse)]
     if None in types:
         return ()
-    text = _written_out(test, frame)
+    text = written_out(test, frame)
     return () if text is None else (f"({types[0]} if {text} else {types[1]})",)
 
 
@@ -49,7 +49,7 @@ def _dtype_text(frame: Frame, element: tuple[str, ...]) -> str | None:
     return f"{element[0]}.dtype.element_ty" if is_pointer else element[0]
 
 
-def _written_out(node: cst.BaseExpression, frame: Frame) -> str | None:
+def written_out(node: cst.BaseExpression, frame: Frame) -> str | None:
     """The text of an expression with the locals in it replaced by what they stand for; None where that is not
     known."""
     texts: dict[cst.CSTNode, str] = {}
@@ -89,7 +89,7 @@ def _definition_text(definition: Definition) -> str | None:
     if value.kind is Kind.NONE or (value.kind is Kind.CONSTEXPR and value.known is not MISSING):
         return repr(value.known)
     if definition.how == "assign" and definition.expression is not None:
-        text = _written_out(definition.expression, definition.frame)
+        text = written_out(definition.expression, definition.frame)
         return None if text is None else dims.grouped(text)
     return None
 

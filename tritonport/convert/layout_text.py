@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from tritonport.analysis.dims import Dim
-from tritonport.analysis.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, normal, shape_of
+from tritonport.analysis.terms import Dot, Join, Permute, Reshape, Root, Slice, Term, Turned, normal, shape_of
 from tritonport.convert.alignment import Alignment, divided
 from tritonport.convert.names import Names
 from tritonport.layouts.strides_text import bits_condition, order_text
@@ -32,7 +32,10 @@ def term_text(term: Term, names: dict[Term, str], gl: str) -> str:
 
 def made_text(term: Term, names: dict[Term, str], gl: str, used: set[str]) -> str:
     """The expression for a layout that is made of another one; adds the emitted function it calls to `used`."""
-    assert isinstance(term, (Permute, Reshape, Join))
+    assert isinstance(term, (Permute, Reshape, Join, Turned))
+    if isinstance(term, Turned):
+        sides = [made_text(Permute(term.order, term.parent), names, gl, used), term_text(term.parent, names, gl)]
+        return f"{sides[not term.holds]} if {term.test} else {sides[term.holds]}"
     parent = term_text(term.parent, names, gl)
     if not isinstance(term.parent, (Reshape, Join)) and not (isinstance(term, Permute) and keeps_form(term)):
         shape = shape_of(term.parent)

@@ -11,6 +11,7 @@ from tritonport.analysis.terms import (
     Root,
     Slice,
     Term,
+    Turned,
     base_of,
     is_narrow,
     kept_dimensions,
@@ -97,6 +98,8 @@ def name_made(term: Term, known: dict[Term, str], names: Names, labels: dict[Ter
         kind = "transposed" if term.order == (1, 0) else "permuted"
     elif isinstance(term, Join):
         kind = "pair"
+    elif isinstance(term, Turned):
+        kind = "turned"
     else:
         kind = "flat" if rank(term) == 1 else "tile"
     return names.fresh(f"{prefix}{kind}_layout")

@@ -24,6 +24,7 @@ from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.edges import Edge
 from tritonport.layouts.marks import mark_beside, mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
 from tritonport.layouts.shared_tiles import mark_shared
+from tritonport.layouts.turned import turn_states
 from tritonport.layouts.unification import rearranged, unify
 from tritonport.layouts.vector_groups import VectorGroup, vector_groups
 from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart
@@ -157,6 +158,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             value.focus.pinned = _pin_of_focus(value, (pins or {}).get(id(value)))
     mark_chains(frames, values)
     mark_loose(values)
+    turn_states(values)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None or value.loose:

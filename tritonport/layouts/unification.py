@@ -20,6 +20,7 @@ from tritonport.analysis.terms import (
     Root,
     Slice,
     Term,
+    Turned,
     inverse_order,
     normal,
     permute,
@@ -102,6 +103,8 @@ def _may_be(root: Root, term: Term) -> bool:
         # A tile with its own place in memory is not read or written through a slice of a larger one: the elements
         # that a slice repeats would cost more than one conversion.
         return root.rank == 1 or root.order is None
+    if isinstance(term, Turned) and not _shapes_agree(root.shape, shape_of(term)):
+        return False
     if any(_is_one(a) != _is_one(b) for a, b in zip(root.shape, shape_of(term), strict=False)):
         # Tiles of one row may share a layout with wider ones, but what is a reshape of them may not.
         return False
@@ -170,6 +173,8 @@ def runs(term: Term) -> frozenset[int]:
         return frozenset(position for position, axis in enumerate(term.order) if axis in inner)
     if isinstance(term, Join):
         return inner | {rank(term.parent)} if rank(term.parent) - 1 in inner else inner
+    if isinstance(term, Turned):
+        return frozenset(axis for position, axis in enumerate(term.order) if {position, axis} <= inner)
     return frozenset({len(term.shape) - 1}) if len(term.source) - 1 in inner else frozenset()
 
 
@@ -202,9 +207,9 @@ def _bind(root: Root, term: Term) -> None:
         _merge(term.parent, _permuted(root, term.order))
     elif rearranged(term):
         source = root_of(term)
-        parts = list(_parts(term))
+        parts = [] if isinstance(term, Turned) else list(_parts(term))
         source.shape = _join_shapes(source.shape, _needed(parts))
-        if not any(isinstance(part, Slice) for part in parts):
+        if parts and not any(isinstance(part, Slice) for part in parts):
             joins = sum(isinstance(part, Join) for part in parts)
             _serve(source, root, not any(isinstance(part, Permute) for part in parts), 2**joins)
     root.bound = term
@@ -276,11 +281,7 @@ def _compatible(left: Root, right: Root) -> bool:
     first, second = left.order, right.order
     if not _pins_agree(left.pinned, right):
         return False
-    if any(
-        a != b and not a.may_be_one and not b.may_be_one
-        for a, b in zip(left.shape, right.shape, strict=False)
-        if a is not None and b is not None
-    ):
+    if not _shapes_agree(left.shape, right.shape):
         # Two tiles that share a row vector need not be of one size: `x[:, None]` serves both.
         return False
     if (left.whole and right.dot is not None) or (right.whole and left.dot is not None):
@@ -291,6 +292,14 @@ def _compatible(left: Root, right: Root) -> bool:
     if left.rank == 1 or first is None or second is None or first == second or left.pinned is not None:
         return True
     return not (first.contiguous and second.contiguous) or _gives_way(first, second) or _gives_way(second, first)
+
+
+def _shapes_agree(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> bool:
+    return not any(
+        a != b and not a.may_be_one and not b.may_be_one
+        for a, b in zip(left, right, strict=False)
+        if a is not None and b is not None
+    )
 
 
 def _gives_way(first: Order, second: Order) -> bool:

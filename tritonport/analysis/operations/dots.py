@@ -6,6 +6,7 @@ Sources: `triton/language/semantic.py` (`dot`) for defaults and accumulator type
 from __future__ import annotations
 
 from tritonport.analysis import strides
+from tritonport.analysis.dims import decided
 from tritonport.analysis.evaluator import Evaluator
 from tritonport.analysis.operations.registry import Call, operation, tensor
 from tritonport.analysis.shapes import padding
@@ -63,6 +64,8 @@ def dot(interpreter: Evaluator, call: Call) -> Value:
         if acc[1].rank == len(shape):
             # Triton insists on equal shapes: a size that does not depend on a compile-time test is the plainer one.
             shape = tuple(a if a.choice is None else b for a, b in zip(shape, acc[1].shape, strict=True))
+    # Below `if FLAG`, a tile whose shape the flag picks has one of the two.
+    shape = tuple(decided(size, interpreter.places.tests) for size in shape)
     return tensor(
         call,
         interpreter,
@@ -71,7 +74,7 @@ def dot(interpreter: Evaluator, call: Call) -> Value:
         operands,
         strides=(strides.UNKNOWN,) * len(shape),
         place=interpreter.places.here(),
-        dot=Dot(left[1].shape[-1], element, precision_of(call)),
+        dot=Dot(decided(left[1].shape[-1], interpreter.places.tests), element, precision_of(call)),
         element=accumulator(call),
     )
 
