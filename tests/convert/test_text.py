@@ -526,3 +526,11 @@ tl.store(out_ptr + offs, numbers(
 def test_a_call_with_one_argument_to_a_line_gets_its_layouts_on_lines_of_their_own(end: str, expected: str) -> None:
     above = "@triton.jit\ndef numbers(n, BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK) * n\n\n\n@triton.jit\n"
     assert expected in ported(kernel_text(HELPED.format(end=end), "out_ptr, n_columns, BLOCK: tl.constexpr", above))
+
+
+def test_several_ranges_in_one_line_that_nothing_reads() -> None:
+    before = """
+rows, cols = tl.arange(0, N), tl.arange(0, N)
+tl.store(out_ptr + tl.arange(0, N), 1.0)
+"""
+    assert "rows, cols = gl.arange(0, N, layout=" in body("out_ptr, N: tl.constexpr", before)

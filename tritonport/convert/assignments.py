@@ -99,6 +99,8 @@ class AssignmentWriter(VariableWriter):
                     right.append(element(item, written, index + 1 < len(copies)))
                 if web is not None:
                     after += self.conversions(name, web)
+            if not left:
+                return [small]  # nothing has asked for any of them yet
             new_target = target.with_changes(elements=left)
             return [
                 small.with_changes(
