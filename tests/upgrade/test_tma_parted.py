@@ -75,3 +75,77 @@ def test_a_store_stays_where_one_of_its_forms_has_to(right: str, wrong: str) -> 
     found = upgraded(STATES.replace(right, wrong))
     assert any(one.message.startswith("the store") for one in found.diagnostics)
     assert "store_tile(" not in found.text
+
+
+SIDES = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sides_kernel(
+    k_ptr, v_ptr, out_ptr, T, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, BK: tl.constexpr, BV: tl.constexpr,
+    BLOCK: tl.constexpr, V_FIRST: tl.constexpr,
+):
+    head, part = tl.program_id(0), tl.program_id(1) * BV
+    acc = tl.zeros((BK, BV), dtype=tl.float32)
+    for t in range(0, T, BLOCK):
+        p_k = tl.make_block_ptr(k_ptr + head * K, (K, T), (1, H * K), (0, t), (BK, BLOCK), (0, 1))
+        p_v = tl.make_block_ptr(v_ptr + head * V, (T, V), (H * V, 1), (t, part), (BLOCK, BV), (1, 0))
+        k = tl.load(p_k, boundary_check=(0, 1))
+        v = tl.load(p_v, boundary_check=(0, 1))
+        acc = tl.dot(k, v, acc)
+    if V_FIRST:
+        first, second, rows, cols, wide = part, 0, V, K, K
+        acc = tl.trans(acc)
+        TALL: tl.constexpr = BV
+        BROAD: tl.constexpr = BK
+    else:
+        first, second, rows, cols, wide = 0, part, K, V, V
+        TALL: tl.constexpr = BK
+        BROAD: tl.constexpr = BV
+    at_row = first + tl.arange(0, TALL)
+    at_col = second + tl.arange(0, BROAD)
+    mask = (at_row[:, None] < rows) & (at_col[None, :] < cols)
+    p = out_ptr + head * K * V + at_row[:, None] * wide + at_col[None, :]
+    tl.store(p, acc, mask=mask)
+
+
+def launch(k, v, v_first):
+    (T, H, K), V = k.shape, v.shape[2]
+    out = torch.full((H, V, K) if v_first else (H, K, V), float("nan"))
+    sides_kernel[(H, triton.cdiv(V, 16))](k, v, out, T, H=H, K=K, V=V, BK=32, BV=16, BLOCK=16, V_FIRST=v_first)
+    return out
+"""
+
+
+@pytest.mark.parametrize("v_first", [False, True])
+def test_lines_that_make_a_place_of_what_a_flag_decides_stand_in_both_branches(v_first: bool, tmp_path: Path) -> None:
+    found = upgraded(SIDES)
+    assert [one.message for one in found.diagnostics] == [] and found.text.count("store_tile(out_desc") == 2
+    torch.manual_seed(0)
+    k, v = torch.randint(-3, 4, (40, 2, 24)).half(), torch.randint(-3, 4, (40, 2, 40)).half()
+    got, made = run(found.text, tmp_path, k=k, v=v, v_first=v_first)
+    wanted = torch.einsum("thk,thv->hkv", k.float(), v.float())
+    torch.testing.assert_close(got, wanted.mT if v_first else wanted, rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("    mask = (at", "    first = 0\n    mask = (at"),
+        ("    mask = (at", "    at_row += part\n    mask = (at"),
+        ("    p = out_ptr", "    for again in range(T):\n        cols = again\n    p = out_ptr"),
+        ("    at_col = second", "    V_FIRST = T > 7\n    at_col = second"),
+        ("    at_row = first", "    at_row = tl.load(out_ptr).to(tl.int32) + first"),
+        ("    p = out_ptr", "    if part > 3:\n        wide = wide + 1\n    p = out_ptr"),
+    ],
+    ids=["its part changes", "it changes", "a bound that a loop changes", "a flag that changes", "a load", "an if"],
+)
+def test_lines_that_are_others_where_they_stand_are_not_taken(right: str, wrong: str) -> None:
+    assert SIDES.count(right) == 1
+    found = upgraded(SIDES.replace(right, wrong))
+    assert "store_tile(" not in found.text
+    assert any(one.message.startswith("the store") for one in found.diagnostics)

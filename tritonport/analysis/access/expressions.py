@@ -384,7 +384,7 @@ class ExpressionReader(ABC):
             return Opaque(f"`{self.text(node)}` has no bounds", node)
         first = self.evaluate(start)
         layout = keywords.get("layout") or (positional[2] if len(positional) > 2 else None)
-        size = self.text(end)
+        size = self._resolved(end) if isinstance(end, cst.Name) else self.text(end)
         offset = first.offset if isinstance(first, Form) else forms.ZERO
         if offset.value != 0:
             size = f"{size} - {self.text(start)}"

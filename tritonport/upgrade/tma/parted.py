@@ -1,7 +1,8 @@
 """Accesses whose address an earlier `if` on the same arguments has given two forms: each form gets one of its own.
 
 `if FIRST: p = a else: p = b` and, behind it, `store(p, x)` is `if FIRST: store(p, x) else: store(p, x)`, where each
-branch knows which form it has. Where the `if` is about what `p` was made of, the sum stands in the place of `p`.
+branch knows which form it has. Where the `if` is about what `p` was made of, the sum stands in the place of `p`; where
+that is about what several lines make of it (the rows, the columns, the mask), they stand in both branches too.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ class Forms:
     Attributes:
         test: the test of the `if`, the same wherever it is asked.
         pointer: what its pointer stands for, where that is made of what the `if` decides.
+        lines: the statements that make its pointer and its mask of what the `if` decides.
     """
 
     test: str
     pointer: cst.BaseExpression | None = None
+    lines: tuple[cst.SimpleStatementLine, ...] = ()
 
 
 def two_forms(kernel: Kernel) -> dict[int, Forms]:
@@ -48,6 +51,7 @@ class _Reader(Reader):
         super().__init__(kernel.module, kernel)
         self.tests: dict[int, Forms] = {}
         self.meanings = _meanings(kernel.node)
+        self.chains = _chains(kernel.node)
 
     def memory(self, node: cst.Call, kind: str) -> Value:
         """The address, as a reader of accesses has it."""
@@ -60,7 +64,26 @@ class _Reader(Reader):
                 self.tests[id(node)] = Forms(decided[0], pointer)
             if decided:
                 break
+        self._with_lines(node, given)
         return address
+
+    def _with_lines(self, node: cst.Call, given: set[str]) -> None:
+        """The lines before an access that make its pointer and its mask of what one test decides."""
+        chain = self.chains.get(id(node), ())
+        read = given.union(*(names_of(line) for line in chain))
+        found = {test: values for test, values in self.decided.items() if self._is_decided(read, values)}
+        known = self.tests.get(id(node))
+        if len(found) != 1 or (known is not None and known.test not in found):
+            return
+        ((test, values),) = found.items()
+        made = {name for name in read & values.keys() if self.environment.get(name) is values[name][0]}
+        lines: list[cst.SimpleStatementLine] = []
+        for line in chain:
+            if _read_by(line) & made:
+                made |= set(assigned_names(cst.IndentedBlock([line])))
+                lines.append(line)
+        if known is None or len(lines) > 1:
+            self.tests[id(node)] = Forms(test, None, tuple(lines))
 
     def _is_decided(self, names: set[str], values: Mapping[str, tuple[Value, Value, Value]]) -> bool:
         return any(self.environment.get(name) is values[name][0] for name in names & values.keys())
@@ -86,6 +109,48 @@ def _meanings(function: cst.FunctionDef) -> dict[int, cst.BaseExpression]:
     return found
 
 
+def _chains(function: cst.FunctionDef) -> dict[int, tuple[cst.SimpleStatementLine, ...]]:
+    """The lines of the same block that make the pointers and the masks of accesses, by the identity of the calls: of
+    what no line changes between them and the access, and by nothing but arithmetic."""
+    found: dict[int, tuple[cst.SimpleStatementLine, ...]] = {}
+    for block in walk(function):
+        made: dict[str, cst.SimpleStatementLine] = {}
+        for line in block.body if isinstance(block, cst.IndentedBlock) else ():
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+            for call in walk(small) if isinstance(small, (cst.Expr, cst.Assign)) else ():
+                places = _places(call) if isinstance(call, cst.Call) and called(call) in ("load", "store") else []
+                names = {name for place in places for name in names_of(place)}
+                lines: list[cst.SimpleStatementLine] = []
+                for one in reversed(made.values()):
+                    if names & set(assigned_names(cst.IndentedBlock([one]))):
+                        lines.insert(0, one)
+                        names |= _read_by(one)
+                if lines:
+                    found[id(call)] = tuple(lines)
+            changed = set(assigned_names(cst.IndentedBlock([line]))) if isinstance(line, cst.BaseStatement) else set()
+            made = {name: one for name, one in made.items() if not changed & ({name} | _read_by(one))}
+            target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+            if isinstance(small, cst.Assign) and isinstance(target, cst.Name) and _only_computes(small.value):
+                assert isinstance(line, cst.SimpleStatementLine)
+                if target.value not in names_of(small.value):
+                    made[target.value] = line
+    return found
+
+
+def _read_by(line: cst.SimpleStatementLine) -> set[str]:
+    """The names in the value of an assignment."""
+    small = line.body[0]
+    return names_of(small.value) if isinstance(small, cst.Assign) else set()
+
+
+_COMPUTES = frozenset({"arange", "to", "cast", "convert_layout", "multiple_of", "max_contiguous", "SliceLayout"})
+
+
+def _only_computes(node: cst.BaseExpression) -> bool:
+    """Whether an expression is the same again where the names in it are."""
+    return all(called(one) in _COMPUTES for one in walk(node) if isinstance(one, cst.Call))
+
+
 def _calls_any(node: cst.BaseExpression) -> bool:
     """Whether an expression may be another one wherever it stands."""
     return any(isinstance(one, cst.Call) for one in walk(node))
@@ -104,6 +169,8 @@ def _has_no_form(access: Access) -> bool:
     if isinstance(access.address, Opaque) or (access.mask is not None and access.mask.opaque):
         return True
     numbers = [access.address.offset, *(axis.stride for axis in access.address.axes if axis is not None)]
+    for condition in access.mask.conditions if access.mask is not None else ():
+        numbers += [condition.form.offset, condition.bound.offset]
     return any(" after an if" in atom for number in numbers for atom in number.atoms())
 
 
@@ -143,12 +210,12 @@ class _Parter(cst.CSTTransformer):
         forms = self.tests[key]
         test = cst.parse_expression(forms.test)
         made = [_in_branch(updated_node, test, branch, forms.pointer, asked[0]) for branch in (0, 1)]
-        lines = [line for line, _ in made]
         self.made[key] = (made[0][1], made[1][1])
+        blocks = [cst.IndentedBlock([*(one.deep_clone() for one in forms.lines), line]) for line, _ in made]
         return cst.If(
             test=test,
-            body=cst.IndentedBlock([lines[0]]),
-            orelse=cst.Else(cst.IndentedBlock([lines[1]])),
+            body=blocks[0],
+            orelse=cst.Else(blocks[1]),
             leading_lines=updated_node.leading_lines,
         )
 
