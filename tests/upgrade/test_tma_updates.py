@@ -77,6 +77,47 @@ def test_rows_that_overlap_take_the_pointers(tmp_path: Path) -> None:
     assert made == [True, True], "no descriptor is asked for what is stored"
 
 
+BEHIND = (
+    KERNEL.replace(
+        "        acc += tl.load(c_ptrs, mask=mask, other=0.0)\n        tl.store(c_ptrs, acc, mask=mask)",
+        "        acc = acc + tl.load(c_ptrs, mask=mask, other=0.0).to(tl.float32)\n        twice = acc * 2\n"
+        "        tl.store(c_ptrs, acc.to(tl.float32), mask=mask)\n        tl.store(d_ptr + rows[:, None] * N"
+        " + cols[None, :], twice, mask=mask)",
+    )
+    .replace("c_ptr, M, K", "c_ptr, d_ptr, M, K")
+    .replace("a, b, c, M", "a, b, c, d, M")
+    .replace("    return c", "    return c, d")
+    .replace("    update_kernel[", "    d = torch.full((M, N), float('nan'))\n    update_kernel[")
+)
+
+
+def test_a_sum_with_what_was_there_may_be_read_behind_its_store(tmp_path: Path) -> None:
+    found = upgraded(BEHIND)
+    assert not any("the store" in one.message for one in found.diagnostics) and "c_desc" in found.text
+    torch.manual_seed(0)
+    a, b = torch.randint(-4, 5, (24, 32)).half(), torch.randint(-4, 5, (32, 40)).half()
+    (got, twice), made = run(found.text, tmp_path, a=a, b=b, stride_c=44)
+    torch.testing.assert_close(got, wanted(a, b, 44), rtol=0, atol=0)
+    torch.testing.assert_close(twice, 2 * torch.as_strided(got, (24, 40), (44, 1)), rtol=0, atol=0)
+    assert made == [True] * 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tl.zeros_like(acc)",
+        "acc - acc",
+        "acc * 0",
+        "tl.where(rows[:, None] > 3, acc, 0.0)",
+    ],
+)
+def test_a_value_that_leaves_out_elements_is_not_read_behind_its_store(value: str) -> None:
+    text = BEHIND.replace("acc.to(tl.float32), mask", f"({value}).to(tl.float32), mask")
+    assert text != BEHIND
+    said = [one.message for one in upgraded(text).diagnostics if one.message.startswith("the store (to c_ptr)")]
+    assert said and "the kernel also reads c_ptr" in said[0]
+
+
 STORE = "        tl.store(c_ptrs, acc, mask=mask)\n"
 LOAD = "        acc += tl.load(c_ptrs, mask=mask, other=0.0)\n"
 REFUSED = {
@@ -90,7 +131,7 @@ REFUSED = {
     ),
     "a value that is read behind the store": (
         LOAD + STORE,
-        "        before = tl.load(c_ptrs, mask=mask, other=0.0)\n        acc += before\n" + STORE
+        "        before = tl.load(c_ptrs, mask=mask, other=0.0)\n        acc *= before\n" + STORE
         + "        tl.store(b_ptr, tl.sum(before).to(tl.float16))\n",
     ),
     "programs that take turns": (

@@ -11,6 +11,7 @@ import libcst as cst
 from tritonport.analysis.access import Access, Axis, Form, Opaque
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import feeds_dot, is_dot
+from tritonport.upgrade.values import path_to
 
 NOT_AFFINE, NO_DESCRIPTOR, NO_HINT = "TP411", "TP412", "TP413"
 LOOP_STAYS, COPY_STAYS = "TP301", "TP302"
@@ -49,11 +50,17 @@ def considered(stage: str, access: Access) -> bool:
     """Whether a stage is about an access at all."""
     if stage == "async-copy":
         return access.kind == "load" and bool(access.loops) and _rank(access) != 0 and feeds_a_dot(access)
-    if access.kind == "load" and not (
-        access.target and feeds_dot(access.target, list(_lines(access.kernel.node.body)))
-    ):
+    if access.kind == "load" and not (access.target and feeds_dot(access.target, _lines_behind(access))):
         return False  # of the loads those of the tiles that dots read
     return access.kind in ("load", "store") and _rank(access) not in (0, 1)
+
+
+def _lines_behind(access: Access) -> list[cst.BaseStatement]:
+    """The statements that may read what a load brings: those behind it, and in a loop all of them."""
+    body = access.kernel.node.body
+    if access.loops or not isinstance(body, cst.IndentedBlock):
+        return list(_lines(body))
+    return [line for statements, place in path_to(access.node, body) or () for line in statements[place:]]
 
 
 def _lines(body: cst.BaseSuite) -> Iterator[cst.BaseStatement]:

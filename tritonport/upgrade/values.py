@@ -23,7 +23,7 @@ def readers_of(
     Args:
         decided: the `if`s that are decided when the kernel is compiled, by identity: no values meet behind these.
     """
-    path = _path(value, function.body)
+    path = path_to(value, function.body)
     if path is None:
         return None
     *outer, (block, place) = path
@@ -67,7 +67,7 @@ def _meet(statements: Sequence[cst.CSTNode], name: str, decided: Container[int])
 _Place = tuple[Sequence[cst.BaseStatement], int]
 
 
-def _path(value: cst.BaseExpression, suite: cst.BaseSuite) -> list[_Place] | None:
+def path_to(value: cst.BaseExpression, suite: cst.BaseSuite) -> list[_Place] | None:
     """The blocks around a value from the outermost one, with the index of the statement that holds it."""
     if not isinstance(suite, cst.IndentedBlock):
         return None
@@ -77,7 +77,7 @@ def _path(value: cst.BaseExpression, suite: cst.BaseSuite) -> list[_Place] | Non
         if isinstance(statement, cst.SimpleStatementLine):
             return [(suite.body, index)]
         inner = [one for one in _blocks(statement) if any(node is value for node in walk(one))]
-        below = _path(value, inner[0]) if inner else None
+        below = path_to(value, inner[0]) if inner else None
         return [(suite.body, index), *below] if below is not None else None
     return None
 
@@ -100,4 +100,4 @@ def _outlasts(statement: cst.BaseStatement, name: str) -> bool:
     return not isinstance(statement, (cst.For, cst.While)) and _assigns(statement, name)
 
 
-__all__ = ["readers_of"]
+__all__ = ["path_to", "readers_of"]

@@ -16,15 +16,16 @@ from tritonport.analysis.access import Access, Form, Loop
 from tritonport.analysis.access.forms import ALWAYS, plus, show, times
 from tritonport.analysis.access.indexed import quotient, term
 from tritonport.source.walk import assigned_names, walk
-from tritonport.upgrade.dots import reads_of
+from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box, Side
 from tritonport.upgrade.tma.digits import by_digits
 
 
 def is_read_first(load: Access, store: Access) -> bool:
-    """Whether a load brings what a store of its own block, or under an `if` of that, then writes over, and nothing
-    of it is read behind the store: the same elements, and a value that is made of them."""
+    """Whether a load brings what a store of its own block, or under an `if` of that, then writes over: the same
+    elements, and a value that is made of them. Where each element of the value is a sum with one of them, the load has
+    ended by then whatever else is read; of any other value nothing is read behind the store."""
     same = isinstance(load.address, Form) and isinstance(store.address, Form) and _bare(load) == _bare(store)
     if not same or [one.node for one in load.loops] != [one.node for one in store.loops]:
         return False
@@ -34,6 +35,7 @@ def is_read_first(load: Access, store: Access) -> bool:
     if first < 0 or last < first or not _is_plain(block[first]):
         return False
     held = _held(block[first:last], load.node)
+    summed = _summed(block[first:last], load.node)
     behind = block[last + 1 :]
     line = block[last]
     if not _is_plain(line):
@@ -41,9 +43,11 @@ def is_read_first(load: Access, store: Access) -> bool:
         if not isinstance(line, cst.If) or not any(one is inner[0] for one in _own_lines(line)):
             return False
         place = next(place for place, one in enumerate(inner) if _has(one, store.node))
-        held = _held(inner[:place], load.node, held)
+        held, summed = _held(inner[:place], load.node, held), _summed(inner[:place], load.node, summed, held)
         behind = [*inner[place + 1 :], *behind]
     value = _value_of(store)
+    if value is not None and _is_term(value, load.node, summed, held):
+        return True
     made = value is not None and (_has(value, load.node) or any(reads_of(value, name) for name in held))
     return made and not _read_behind(block, behind, held, store)
 
@@ -127,6 +131,58 @@ def _held(lines: Sequence[cst.BaseStatement], load: cst.Call, before: Collection
             # What an `if` or a loop assigns may be made of something else.
             held -= assigned
     return held
+
+
+def _summed(
+    lines: Sequence[cst.BaseStatement], load: cst.Call, before: Collection[str] = (), known: Collection[str] = ()
+) -> set[str]:
+    """The names whose every element is a sum with an element that a load brings; `before`: those before the lines,
+    `known`: the names that are made of it in any way."""
+    summed, held = set(before), set(known)
+    for line in lines:
+        assigned = set(assigned_names(cst.IndentedBlock([line])))
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+        is_sum = False
+        if isinstance(small, cst.Assign):
+            is_sum = isinstance(target, cst.Name) and _is_term(small.value, load, summed, held)
+        elif isinstance(small, cst.AugAssign) and isinstance(small.operator, (cst.AddAssign, cst.SubtractAssign)):
+            is_sum = _is_term_of((small.target, small.value), load, summed, held)
+        summed = summed | assigned if is_sum else summed - assigned
+        held = _held([line], load, held)
+    return summed
+
+
+def _is_term(node: cst.BaseExpression, load: cst.Call, summed: Collection[str], held: Collection[str]) -> bool:
+    """Whether what a load brings is one term of a sum, of which nothing else is made of it."""
+    if node is load:
+        return True
+    if isinstance(node, cst.Name):
+        return node.value in summed
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
+        return _is_term_of((node.left, node.right), load, summed, held)
+    if called(node) == "convert_layout" and isinstance(node, cst.Call) and len(node.args) == 2:
+        return _is_term(node.args[0].value, load, summed, held)
+    if called(node) == "to" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return len(node.args) == 1 and _is_term(node.func.value, load, summed, held)
+    return False
+
+
+def _is_term_of(
+    sides: tuple[cst.BaseExpression, cst.BaseExpression],
+    load: cst.Call,
+    summed: Collection[str],
+    held: Collection[str],
+) -> bool:
+    """Whether what a load brings is a term of one of two sides, and the other is not made of it."""
+    return any(
+        _is_term(one, load, summed, held) and not _is_made(other, load, held) for one, other in (sides, sides[::-1])
+    )
+
+
+def _is_made(node: cst.BaseExpression, load: cst.Call, held: Collection[str]) -> bool:
+    """Whether an expression is made of what a load brings."""
+    return _has(node, load) or any(reads_of(node, name) for name in held)
 
 
 def _read_behind(
