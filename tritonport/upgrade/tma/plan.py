@@ -35,6 +35,7 @@ from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.in_place import operand_unless
 from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.parted import both_planned, parted, two_forms
+from tritonport.upgrade.tma.regions import no_row_in_common
 from tritonport.upgrade.tma.returns import Way
 from tritonport.upgrade.tma.switches import Switch, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
@@ -245,6 +246,7 @@ class _Planner:
         self.assigned = _assignments(kernel.node)
         self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
         self.writers = _writers(kernel)
+        self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
         self.locks = touches_memory(kernel.node.body, kernel.module, ("atomic_",))
 
@@ -310,6 +312,8 @@ class _Planner:
             if asked is None:
                 return [self._meets(read[0])]
             box = replace(box, checked=(*box.checked, *asked))
+        met = (self.regions.get((id(one.node), id(access.node))) for one in self.accesses)
+        box = replace(box, checked=(*box.checked, *(asked for regions in met for asked in regions or ())))
         if box.bent:
             seen = unseen(access, box, self.accesses, self.kernel)
             if seen is not None:
@@ -403,7 +407,9 @@ class _Planner:
             writes = other.kind != "load" if access.kind == "load" else other is not access
             if self.switches.apart(other.node, access.node):
                 continue
-            if writes and access.base in self._bases(other) and not self._read_first(other, access):
+            if not writes or access.base not in self._bases(other) or self._read_first(other, access):
+                continue
+            if self._no_row_in_common(other, access) is None:
                 return self._meets(other)
         for name, call, given in self.writers:
             if access.base in given and not self.switches.apart(call, access.node):
@@ -422,6 +428,14 @@ class _Planner:
         if (other.kind, access.kind) != ("load", "store") or self.locks:
             return False
         return is_read_first(other, access)
+
+    def _no_row_in_common(self, other: Access, access: Access) -> tuple[str, ...] | None:
+        """What a launch is asked for two accesses of a program to have no row in common; None where locks may tell
+        programs when to read what others write, or it is not shown."""
+        key = id(other.node), id(access.node)
+        if key not in self.regions:
+            self.regions[key] = None if self.locks else no_row_in_common(other, access, self.kernel)
+        return self.regions[key]
 
     def _bases(self, access: Access) -> set[str]:
         """The arguments that an address may begin at: of one that is not affine all that its pointer is made of."""
