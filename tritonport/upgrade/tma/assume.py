@@ -2,7 +2,8 @@
 
 Where the two branches give an address two forms (sequences of any lengths or of one, a state by rows or by columns),
 one of them can be copied. The form of the kernel with the copies is then the kernel with that branch in the place of
-the `if`, and the launches that take the other one have no descriptors.
+the `if`, and the launches that take the other one have no descriptors. What chooses between two values, `0 if FORWARD
+else last`, is such an `if` too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from tritonport.analysis.access import Access, accesses_of
+from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.access.expressions import LANGUAGE
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -47,6 +48,8 @@ def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tu
     found: dict[str, Assumed] = {}
     for test, on_host, nodes in _decided(kernel, triton):
         for node in nodes:
+            if not isinstance(node, cst.If):
+                continue
             bodies = [branch_of(node, taken) for taken in (0, 1)]
             reads = [body is not None and touches_memory(body, kernel.module) for body in bodies]
             reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
@@ -113,15 +116,17 @@ def _assigned_outside(kernel: Kernel, name: str, test: str) -> int:
 def choices(kernel: Kernel, operands: Sequence[Access], triton: str) -> list[tuple[Assumed, Assumed]]:
     """The two ways to decide each test whose branches assign what addresses of operands outside of it are made of.
 
-    The second branch comes first: a flag that a kernel asks for is the exception more often than the rule.
+    The branch without the flag comes first: one that a kernel asks for is the exception more often than the rule.
     """
     found = []
     for test, on_host, nodes in _decided(kernel, triton):
         inside = {id(one) for node in nodes for one in walk(node) if isinstance(one, cst.Call)}
         wanted = address_names(kernel, [one for one in operands if id(one.node) not in inside])
-        bodies = [branch_of(node, taken) for node in nodes for taken in (0, 1)]
+        bodies = [branch_of(node, taken) for node in nodes if isinstance(node, cst.If) for taken in (0, 1)]
+        bodies += [cst.IndentedBlock([line]) for line in _lines_with(kernel, nodes)]
         if any(body is not None and wanted & set(assigned_names(body)) for body in bodies):
-            found.append((Assumed(test, on_host, 1), Assumed(test, on_host, 0)))
+            first = 0 if test.startswith("not ") else 1
+            found.append((Assumed(test, on_host, first), Assumed(test, on_host, 1 - first)))
     return found
 
 
@@ -207,14 +212,32 @@ def _holds_no_pointer(node: cst.CSTNode, module: SourceModule) -> bool:
     return any(name.startswith(LANGUAGE) for name in names) or (isinstance(node.func, cst.Attribute) and not names)
 
 
-def _decided(kernel: Kernel, triton: str) -> list[tuple[str, str, list[cst.If]]]:
-    """The tests that the launch decides: as the kernel and as the launch write them, and their `if`s."""
+def _lines_with(kernel: Kernel, nodes: Sequence[cst.If | cst.IfExp]) -> list[cst.SimpleStatementLine]:
+    """The lines that choose between values by one of some tests."""
+    wanted = {id(node) for node in nodes if isinstance(node, cst.IfExp)}
+    lines = (line for line in walk(kernel.node.body) if isinstance(line, cst.SimpleStatementLine)) if wanted else ()
+    return [line for line in lines if any(id(one) in wanted for one in walk(line))]
+
+
+def chooses(access: Access) -> bool:
+    """Whether what chooses between two values is in the address of an access."""
+    form = access.address
+    numbers = [form.offset, *(axis.stride for axis in form.axes if axis is not None)] if isinstance(form, Form) else []
+    return any(" if " in text for number in numbers for atom in number.atoms() for text in _texts(atom, access))
+
+
+def _texts(atom: str, access: Access) -> tuple[str, str]:
+    return atom, access.origins.get(atom, "")
+
+
+def _decided(kernel: Kernel, triton: str) -> list[tuple[str, str, list[cst.If | cst.IfExp]]]:
+    """The tests that the launch decides: as the kernel and as the launch write them, and what asks them."""
     accesses = accesses_of(kernel.module, kernel)
     host = HostNames(kernel, triton, {access.base for access in accesses if access.base is not None})
     changed = set(assigned_names(kernel.node.body))
-    nodes: dict[str, list[cst.If]] = {}
+    nodes: dict[str, list[cst.If | cst.IfExp]] = {}
     for node in walk(kernel.node.body):
-        if isinstance(node, cst.If):
+        if isinstance(node, (cst.If, cst.IfExp)):
             nodes.setdefault(_text(kernel, node), []).append(node)
     found = []
     for test, same in nodes.items():
@@ -272,20 +295,34 @@ def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
             return found
 
 
-def _text(kernel: Kernel, node: cst.If) -> str:
-    return kernel.module.tree.code_for_node(node.test).strip()
+def _text(kernel: Kernel, node: cst.If | cst.IfExp) -> str:
+    text = kernel.module.tree.code_for_node(node.test).strip()
+    return text if isinstance(node, cst.If) else " ".join(text.split())  # a value may go on in another line
 
 
 class _Chooser(cst.CSTTransformer):
-    """Puts one branch in the place of each `if` on a decided test."""
+    """Puts one branch in the place of each `if` on a decided test, and one value in that of a choice."""
 
     def __init__(self, kernel: Kernel, taken: Mapping[str, int]) -> None:
         super().__init__()
         self.taken = {id(node): taken[test] for node, test in _tests(kernel) if test in taken}
+        chosen = [one for one in walk(kernel.node.body) if isinstance(one, cst.IfExp) and _text(kernel, one) in taken]
+        self.chosen = {id(one): taken[_text(kernel, one)] for one in chosen}
+        self.lines = {id(line) for line in _lines_with(kernel, chosen)}
         self.chained = _chained(kernel.node)
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False  # no `if` is in one
+        return id(node) in self.lines
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
+        taken = self.chosen.get(id(original_node))
+        if taken is None:
+            return updated_node
+        value = updated_node.orelse if taken else updated_node.body
+        alone = isinstance(value, (cst.Name, cst.Integer, cst.Float, cst.Attribute, cst.Call))
+        if alone or value.lpar or not original_node.lpar:
+            return value
+        return value.with_changes(lpar=original_node.lpar, rpar=original_node.rpar)
 
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
@@ -317,6 +354,7 @@ __all__ = [
     "Assumed",
     "address_names",
     "choices",
+    "chooses",
     "of_one_type",
     "pointing",
     "reached",

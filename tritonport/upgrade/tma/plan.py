@@ -23,6 +23,7 @@ from tritonport.upgrade.tma.assume import (
     WRITES,
     Assumed,
     choices,
+    chooses,
     of_one_type,
     pointing,
     reached,
@@ -135,7 +136,8 @@ def _decided(module: SourceModule, kernel: Kernel, triton: str, known: tuple[Ass
         # What reads nothing from memory may have two forms still.
         two_forms = _says(_left(without), *_TWO_FORMS)
     behind = _as_if_behind(plan)
-    if behind or two_forms or _says(_left(plan), *_TWO_FORMS):
+    chosen = any(chooses(one.access) for one in _left(plan))
+    if behind or two_forms or chosen or _says(_left(plan), *_TWO_FORMS):
         asked = [*_operands(module, kernel), *behind, *_unknown_stores(module, kernel)]
         for ways in choices(kernel, asked, triton):
             decided = {one.test for one in base}
