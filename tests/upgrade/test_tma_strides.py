@@ -147,3 +147,54 @@ def test_heads_of_a_length_that_is_a_number(tmp_path: Path) -> None:
 def test_what_moves_by_single_elements_is_no_dimension() -> None:
     said = [one.message for one in upgraded(HEADS.replace("a_ptr += head * 32", "a_ptr += head")).diagnostics]
     assert any("which the launch cannot align" in one for one in said), said
+
+
+OFFSET = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, T, H, OFFSET, D: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(1).to(tl.int64) + OFFSET
+    batch, head = at // H, at % H
+    rows, cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    steps = tl.arange(0, D)
+    q = tl.load(q_ptr + (batch * T * H + head) * D + rows[:, None] * (H * D) + steps[None, :], mask=rows[:, None] < T)
+    k = tl.load(k_ptr + (batch * T * H + head) * D + cols[None, :] * (H * D) + steps[:, None], mask=cols[None, :] < T)
+    p_out = out_ptr + (at * T + rows[:, None]) * T + cols[None, :]
+    tl.store(p_out, tl.dot(q, k), mask=(rows[:, None] < T) & (cols[None, :] < T))
+
+
+def launch(q, k, offset, least=0):
+    B, T, H, D = q.shape
+    out = torch.full((B * H, T, T), 7.0)
+    programs = B * H - offset
+    scores_kernel[(triton.cdiv(T, 16), programs)](q, k, out[least:], T, H, offset - least, D=D, BLOCK=16)
+    return out
+"""
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_what_the_launch_moves_a_tile_by_is_counted_with_the_program(offset: int, tmp_path: Path) -> None:
+    found = upgraded(OFFSET)
+    assert [one.message for one in found.diagnostics] == []
+    assert '[args["T"] * args["T"], args["T"], 1]' in found.text and 'args["OFFSET"] >= 0' in found.text
+    torch.manual_seed(0)
+    q, k = torch.randint(-3, 4, (2, 2, 16, 3, 16)).half().unbind()
+    got, made = run(found.text, tmp_path, q=q, k=k, offset=offset)
+    wanted = torch.einsum("bthd,bshd->bhts", q.float(), k.float()).reshape(6, 16, 16)
+    wanted[:offset] = 7.0
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+def test_an_offset_below_zero_takes_the_pointers(tmp_path: Path) -> None:
+    text = OFFSET.replace("batch, head = at // H, at % H", "batch, head = tl.program_id(1) // H, tl.program_id(1) % H")
+    found = upgraded(text)
+    q = torch.randint(-3, 4, (1, 16, 3, 16)).half()
+    got, made = run(found.text, tmp_path, q=q, k=q, offset=0, least=1)
+    wanted = torch.einsum("bthd,bshd->bhts", q.float(), q.float()).reshape(3, 16, 16)
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert made == [True] * 2, "no descriptor is asked for what is stored"

@@ -142,6 +142,20 @@ def _joined(coordinates: Mapping[Monomial, Dim]) -> dict[Monomial, Dim] | None:
     return None
 
 
+def _counted_along(coordinates: dict[Monomial, Dim]) -> dict[Monomial, Dim]:
+    """Coordinates by their strides, where what the launch alone moves a tile by (`(pid + OFFSET) * T`) is counted in
+    the stride that it is a multiple of: as a stride of its own it might be zero."""
+    for wider, coordinate in list(coordinates.items()):
+        others = [one for one in coordinates if one != wider and coordinates[one].value is None]
+        steps = {one: quotient(term(wider, 1), term(one, 1)) for one in others}
+        widest = max((one for one in others if steps[one] is not None), key=len, default=None)
+        by = steps[widest] if widest is not None else None
+        if coordinate.value is not None and widest is not None and by is not None:
+            del coordinates[wider]
+            coordinates[widest] = plus(coordinates[widest], times(coordinate, by))
+    return coordinates
+
+
 def _moved_inside(inner: Sequence[Side], outer: Sequence[Side]) -> tuple[list[Side], list[Side]] | None:
     """The sides of a box with one less outside of the tile: a dimension that nothing bounds takes it up; None where no
     stride divides another."""
@@ -388,6 +402,7 @@ class _Builder:
                     f"it begins {show(term(key, value))} elements behind its base, which the launch cannot align"
                 )
             found[known] = plus(found.get(known, ZERO), term(other, value))
+        found = _counted_along(found)
         while len(found) + len(constant) > most and (joined := _joined(found)):
             found = joined
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
