@@ -33,6 +33,8 @@ def _asked(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, 
     lower, upper = below.address, above.address
     if not isinstance(lower, Form) or not isinstance(upper, Form) or lower.head != upper.head or lower.head is None:
         return
+    if lower.rank != upper.rank:
+        return
     for condition in below.mask.conditions if below.mask is not None else ():
         row = _row_of(condition, lower)
         if row is None:
