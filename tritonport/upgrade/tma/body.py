@@ -66,6 +66,7 @@ class BodyWriter(CopyingWriter):
         self.wide = Wide(plan.form)
         self.types = self._types()
         self.types |= self._casts()
+        self.types |= self._in_place()
 
     def write(self) -> cst.BaseSuite:
         """The body in place of the kernel's own."""
@@ -129,6 +130,16 @@ class BodyWriter(CopyingWriter):
                     dtype = self.code(replaced(cast[1], self.types))
                     text = f"{self.use.helpers['of_type']}({cast[0].value}, {dtype})"
                     swaps[argument.value] = cst.parse_expression(text)
+        return swaps
+
+    def _in_place(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """`in_place_or(tile, b, 0, layout)` where `b` is put where dots read it: they may read the copy itself."""
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for one in self.copied.values():
+            if one.tile.beside is not None:
+                call, operand = one.tile.beside.call, one.tile.beside.operand
+                given = f"{self._view(one)}, {one.tile.access.target}, {operand.index}, {operand.result}"
+                swaps[call.args[0].value] = cst.parse_expression(f"{self.use.helpers['in_place_or']}({given})")
         return swaps
 
     # -- statements

@@ -1,16 +1,18 @@
-"""Tiles that dots read in place in the launches that leave out the `if`s which compute with them."""
+"""Tiles that dots read in place although other statements compute with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container
+from dataclasses import dataclass
 
 import libcst as cst
 
 from tritonport.analysis.access import Access
 from tritonport.source.walk import assigned_names, walk
-from tritonport.upgrade.dots import Operand, operand_of, reads_of
+from tritonport.upgrade.dots import Operand, called, operand_of, reads_of
 from tritonport.upgrade.edit import code
+from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import as_operand
 
 
@@ -43,6 +45,53 @@ def operand_unless(access: Access, function: cst.FunctionDef, decided: Container
     return operand, tests
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A call that puts a loaded tile where dots read it, while other statements read it in registers.
+
+    Attributes:
+        operand: how these dots read it, one call of them.
+    """
+
+    call: cst.Call
+    operand: Operand
+
+
+def read_beside(access: Access, function: cst.FunctionDef) -> Beside | None:
+    """The call for which a tile can stay where it was copied; None where there is not one such call of the tile itself.
+
+    `b_smem = dot_operand(b, 0, layout)` behind `b = load(...)` in its block, where b is nothing else anywhere.
+    """
+    name = access.target
+    if not name or Counter(assigned_names(function.body))[name] != 1:
+        return None
+    for block in walk(function.body):
+        lines = block.body if isinstance(block, cst.IndentedBlock) else ()
+        place = next((at for at, line in enumerate(lines) if _loads(line, access.node)), None)
+        if place is not None:
+            break
+    else:
+        return None
+    found = [made for line in lines[place + 1 :] if (made := _staged(line, name, function)) is not None]
+    calls = [call for call in walk(function.body) if called(call).startswith("dot_operand") and name in _first(call)]
+    return found[0] if len(found) == len(calls) == 1 else None
+
+
+def _staged(line: cst.BaseStatement, name: str, function: cst.FunctionDef) -> Beside | None:
+    """The call of a statement that does nothing but put a tile where a dot reads it."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    call = small.value if isinstance(small, cst.Assign) else None
+    if not isinstance(call, cst.Call) or not called(call).startswith("dot_operand") or name not in _first(call):
+        return None
+    operand = operand_of(name, [line], function)
+    return Beside(call, operand) if operand.result is not None and operand.several is None else None
+
+
+def _first(call: cst.CSTNode) -> set[str]:
+    """The names in the first argument of a call."""
+    return names_of(call.args[0].value) if isinstance(call, cst.Call) and call.args else set()
+
+
 def _loads(line: cst.BaseStatement, call: cst.Call) -> bool:
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     return isinstance(small, cst.Assign) and small.value is call
@@ -55,4 +104,4 @@ def _computes(line: cst.BaseStatement, name: str, decided: Container[int]) -> bo
     return any(isinstance(node, cst.Name) and node.value == name for node in walk(line.body))
 
 
-__all__ = ["operand_unless"]
+__all__ = ["Beside", "operand_unless", "read_beside"]

@@ -33,7 +33,7 @@ from tritonport.upgrade.tma.assume import (
 )
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
-from tritonport.upgrade.tma.in_place import operand_unless
+from tritonport.upgrade.tma.in_place import operand_unless, read_beside
 from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.parted import both_planned, parted, two_forms
 from tritonport.upgrade.tma.regions import no_row_in_common
@@ -341,9 +341,12 @@ class _Planner:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
         if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
             operand, computed = operand_unless(access, self.kernel.node, self.switches.decided)
+        beside = None
+        if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
+            beside = read_beside(access, self.kernel.node)
         inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
         turns = bool(access.loops) and access.branch and key not in self.switches.steady
-        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns, computed)
+        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns, computed, beside)
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""

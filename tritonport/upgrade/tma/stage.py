@@ -20,6 +20,7 @@ from tritonport.upgrade.tma.spelled import SpelledWriter, copies_of
 
 EMITTED = (
     "in_order",
+    "in_place_or",
     "landed",
     "landed_operand",
     "launch_heuristics",

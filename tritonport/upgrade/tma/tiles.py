@@ -14,6 +14,7 @@ from tritonport.upgrade.edit import code
 from tritonport.upgrade.legality import Refused
 from tritonport.upgrade.tma.assume import Assumed
 from tritonport.upgrade.tma.boxes import Box
+from tritonport.upgrade.tma.in_place import Beside
 from tritonport.upgrade.tma.switches import Switch
 
 
@@ -48,6 +49,7 @@ class Tile:
         optional: it stands under other `if`s, so that its pointer may be None where no program comes to it.
         turns: it turns a phase of its own: some iterations of its loop copy it, and others do not.
         computed: the tests of `if`s on compile-time values that compute with it, in registers; empty without one.
+        beside: the call that puts it where dots read it, if other statements read it in registers.
     """
 
     access: Access
@@ -61,6 +63,7 @@ class Tile:
     optional: bool = False
     turns: bool = False
     computed: str = ""
+    beside: Beside | None = None
 
     @property
     def layout(self) -> str:

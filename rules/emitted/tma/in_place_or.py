@@ -1,0 +1,7 @@
+@gluon.jit
+def in_place_or(tile, values, index: gl.constexpr, result_layout: gl.constexpr):
+    """A copied tile where it is, if dots of this result read operand `index` of theirs there; else its values."""
+    if reads_in_place(tile, index, result_layout):
+        return tile
+    else:
+        return values
