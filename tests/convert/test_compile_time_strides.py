@@ -1,4 +1,4 @@
-"""Strides that are compile-time arguments, one by one or in a tuple: the contiguous one is 1, and 16 bytes are read."""
+"""Strides that are compile-time arguments or items of a tuple: the contiguous one is 1, and 16 bytes are read."""
 
 from pathlib import Path
 
@@ -28,6 +28,23 @@ tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
 """,
     f"x_ptr, out_ptr, ROW_STRIDE: tl.constexpr, STRIDES: tl.constexpr, {SIZES}",
 )
+CAST = kernel_text(
+    TILE.format("STRIDES[0]", "STRIDES[1]").replace("\n", "\nSTRIDES = wide(STRIDES)\n", 1),
+    f"x_ptr, out_ptr, STRIDES, {SIZES}",
+).replace(
+    "@triton.jit\n",
+    """@triton.jit
+def wide(strides):
+    result = ()
+    for axis in tl.static_range(len(strides)):
+        result += (tl.cast(strides[axis], tl.int64),)
+    return result
+
+
+@triton.jit
+""",
+    1,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +54,7 @@ tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
         (ONE_BY_ONE, {"stride_m": 3, "stride_n": 1}),
         (IN_A_TUPLE, {"STRIDES": (64, 1)}),
         (EITHER, {"ROW_STRIDE": 0, "STRIDES": (64, 1)}),
+        (CAST, {"STRIDES": (64, 1)}),
     ],
 )
 def test_accesses_are_as_wide_as_the_original_has_them(text: str, strides: dict[str, object], tmp_path: Path) -> None:

@@ -142,9 +142,7 @@ class Expressions(Calls):
             if not isinstance(known, int):
                 return scalar()
             text = f"{text}[{known}]"
-        if compile_time:
-            return scalar(strides.argument(text, compile_time=True), multiples=frozenset({text}))
-        return scalar(strides.argument(text), (text,))
+        return scalar(strides.argument(text, compile_time), () if compile_time else (text,), frozenset({text}))
 
     # -- operators
 

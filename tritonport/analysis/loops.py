@@ -13,6 +13,7 @@ from tritonport.analysis.frame import Definition
 from tritonport.analysis.merging import adopt, alike, merge_values, tie
 from tritonport.analysis.statements import Statements
 from tritonport.analysis.values import Kind, Refusal, Value, constant, scalar
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 
 MAX_ROUNDS = 4
@@ -50,7 +51,11 @@ class Loops(Statements):
                 self._block(statement.body)
             return
         index = Value(Kind.CONSTEXPR) if static else scalar(multiples=self._index_multiples(iterable))
+        copied = self._copied_items(statement) if static else None
         self._rounds(statement, lambda: self.assign(target, index, None, keep_constexpr=True), unrolled=static)
+        if copied is not None:
+            made, items = copied
+            self.environment[made].value.pointers, self.environment[made].value.factor = items.pointers, items.factor
         if statement.orelse is not None:
             raise Refusal("TP105", "an else after a loop", statement.orelse)
 
@@ -79,6 +84,35 @@ class Loops(Statements):
             if named and holder is not None and holder.value.kind is Kind.TUPLE:
                 return True
         return False
+
+    def _copied_items(self, statement: cst.For) -> tuple[str, Value] | None:
+        """The name of the tuple that a static loop makes of all the items of a tuple argument, cast, and the argument:
+        `for i in tl.static_range(len(x)): made += (tl.cast(x[i], tl.int64),)`. An item goes by its old spelling."""
+        counted = statement.iter.args[0].value if isinstance(statement.iter, cst.Call) and statement.iter.args else None
+        lines = statement.body.body if isinstance(statement.body, cst.IndentedBlock) else ()
+        small = lines[0].body[0] if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine) else None
+        if not isinstance(counted, cst.Call) or dotted(counted.func) != "len" or len(counted.args) != 1:
+            return None
+        if not isinstance(small, cst.AugAssign) or not isinstance(small.operator, cst.AddAssign):
+            return None
+        items, made, added = counted.args[0].value, small.target, small.value
+        if not isinstance(items, cst.Name) or not isinstance(made, cst.Name) or not isinstance(added, cst.Tuple):
+            return None
+        source, before = self.environment.get(items.value), self.environment.get(made.value)
+        if source is None or len(source.value.pointers) != 1 or source.value.kind is not Kind.SCALAR:
+            return None
+        if before is None or before.value.kind is not Kind.TUPLE or before.value.items or len(added.elements) != 1:
+            return None
+        item = added.elements[0].value
+        if isinstance(item, cst.Call) and (dotted(item.func) or "").endswith(".cast") and item.args:
+            item = item.args[0].value
+        elif isinstance(item, cst.Call) and isinstance(item.func, cst.Attribute) and item.func.attr.value == "to":
+            item = item.func.value
+        if not isinstance(item, cst.Subscript) or len(item.slice) != 1 or not item.value.deep_equals(items):
+            return None
+        index = item.slice[0].slice
+        is_item = isinstance(index, cst.Index) and index.value.deep_equals(statement.target)
+        return (made.value, source.value) if is_item else None
 
     def _index_multiples(self, iterable: cst.BaseExpression) -> frozenset[str]:
         """Which arguments have to be multiples of 16 for a loop's index to be one: those of its start and its step."""
