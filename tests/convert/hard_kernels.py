@@ -846,6 +846,24 @@ y = tl.load(y_ptr + i[:, None] * one + j[None, :] * stride)
 tl.store(out_ptr + (i[:, None] * stride + j[None, :]) * one, x + y, mask=i[:, None] < rows)
 """,
     ),
+    "a name that is a column before a loop and a vector in it": (
+        "x_ptr, out_ptr, steps, YES: tl.constexpr, NO: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+acc = tl.zeros([BM, BN], tl.float32)
+if NO:
+    scale = tl.load(x_ptr + i)[:, None] * 2.0
+for k in range(steps):
+    x = tl.load(x_ptr + k + i[:, None] * BN + j[None, :])
+    if YES:
+        scale = tl.load(x_ptr + k + i)
+        x = x * scale[:, None]
+    acc += x
+if NO:
+    acc = acc * scale
+tl.store(out_ptr + i[:, None] * BN + j[None, :], acc)
+""",
+    ),
     # Triton's lowering of scans takes blocked layouts alone.
     "a scan of what a dot gives": (
         "x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",

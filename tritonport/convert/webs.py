@@ -104,18 +104,24 @@ class Web:
         return next(name for have, name in self.copies.values() if same_want(have, want))
 
 
-def base_keys(definition: Definition, seen: set[int] | None = None) -> set[Key]:
-    """The assignments (by their target node) and parameters (by name) behind a definition."""
+def base_keys(definition: Definition, seen: set[int] | None = None, rank: int | None = None) -> set[Key]:
+    """The assignments (by their target node) and parameters (by name) behind a definition.
+
+    Tensors of another `rank` than the one that a merge has are left out: they only reach it on paths that are not
+    compiled, and keep a layout of their own.
+    """
     seen = seen if seen is not None else set()
-    if id(definition) in seen:
+    if id(definition) in seen or (definition.value.is_tensor and rank not in (None, definition.value.rank)):
         return set()
     seen.add(id(definition))
     if definition.how == "parameter":
         return {definition.name}
     if definition.how == "phi":
+        if definition.value.is_tensor:
+            rank = definition.value.rank
         found: set[Key] = set()
         for source in definition.sources:
-            found |= base_keys(source, seen)
+            found |= base_keys(source, seen, rank)
         return found
     assert definition.statement is not None
     return {definition.statement}
@@ -129,7 +135,7 @@ class Webs:
         self._parent: dict[Key, Key] = {}
         groups: list[tuple[set[Key], Definition, int]] = []
         for index, frame in enumerate(frames):
-            merges = [merge for merge in frame.merges if not merge.unread]
+            merges = [merge for merge in frame.merges if not merge.unread and merge.value.op != "mixed"]
             for definition in [*frame.parameters.values(), *frame.targets.values(), *merges]:
                 keys = base_keys(definition)
                 groups.append((keys, definition, index))
