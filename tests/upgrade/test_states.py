@@ -97,10 +97,13 @@ def upgraded(stage: str = "mma", text: str = KERNEL) -> str:
     return conversion(text, ConvertOptions(triton=VERSION, target="sm_90", stage=stage)).text
 
 
+def tiles_of(text: str) -> str:
+    return text.partition("def state_kernel_tiles(")[2].partition("\n@")[0]
+
+
 def loop_of(text: str) -> str:
     """The loop of the form with tiles, and what stands behind it."""
-    body = text.partition("def state_kernel_tiles(")[2].partition("    for i in range(")[2]
-    return body.partition("\n@")[0]
+    return tiles_of(text).partition("    for i in range(")[2]
 
 
 def inputs(tokens: int, width: int = 32) -> list[torch.Tensor]:
@@ -120,6 +123,25 @@ def test_tiles_are_read_and_written_in_the_layout_of_what_is_computed() -> None:
     assert "v = v_tile.load(v_layout) - v" in lines
     stores = [line for line in lines if line.startswith("store_tile(")]
     assert len(stores) == 5 and not any("convert_layout" in line for line in stores)
+
+
+def test_several_stores_are_awaited_an_iteration_later() -> None:
+    before, _, rest = tiles_of(upgraded()).partition("    for i in range(")
+    loop, _, behind = rest.partition("    for j in ")
+    assert [line for line in before.splitlines() if "_stored" in line and line.startswith("        ")] == [
+        "        h_stored = gl.allocate_shared_memory(h_desc.dtype, h_desc.block_shape, h_desc.layout)",
+        "        h_stored_2 = gl.allocate_shared_memory(h_desc_2.dtype, h_desc_2.block_shape, h_desc_2.layout)",
+        "        new_stored = gl.allocate_shared_memory(new_desc.dtype, new_desc.block_shape, new_desc.layout)",
+    ]
+    assert loop.index("tma.store_wait(0)") < loop.index("start_store(h_stored, h_desc,")
+    assert loop.count("store_wait(") == 2 and loop.splitlines()[-1] == "    tma.store_wait(0)"
+    assert "store_tile(" not in loop and behind.count("store_tile(") == 2
+
+
+@pytest.mark.parametrize("text", [WRITTEN, KERNEL.replace("if KEEP:", "for _ in range(T):")])
+def test_one_store_of_an_iteration_or_several_of_one_tile_are_awaited_at_once(text: str) -> None:
+    tiles = tiles_of(upgraded(text=text))
+    assert "mbarrier.wait(k_ready.index(slot)" in tiles and "start_store(" not in tiles
 
 
 @pytest.mark.parametrize("rows_first", [False, True])

@@ -20,7 +20,7 @@ from tritonport.upgrade.multibuffer.depth import HELPER, Depth, Spelling, depth_
 from tritonport.upgrade.multibuffer.loads import with_loads_ahead
 from tritonport.upgrade.multibuffer.operations import versions
 from tritonport.upgrade.multibuffer.plan import STAYS, Plan, plan_function
-from tritonport.upgrade.multibuffer.stores import stored_descriptors
+from tritonport.upgrade.multibuffer.stores import STARTED, stored_descriptors, with_stores_under_way
 from tritonport.upgrade.multibuffer.write import written
 
 TARGETS = ("sm_90", "sm_100", "sm_103")
@@ -80,7 +80,7 @@ def multibuffered(
     depths = _depths(module, plans)
     if not depths:
         return module.text, findings
-    renamed = renamed_functions(module, {HELPER}, target, triton)
+    renamed = renamed_functions(module, {HELPER, STARTED}, target, triton)
     gl = alias(module, "triton.experimental.gluon.language", "gl")
     spelling = Spelling(gl, alias(module, "triton", "triton"), renamed.get(HELPER, HELPER), target)
     name = depth_name(module, depths)
@@ -91,9 +91,13 @@ def multibuffered(
     functions = {depth.kernel.qualified for depth in depths}
     changed = with_copies_behind_loops(changed, functions)
     changed = with_loads_ahead(changed, functions, gl)
+    tma = alias(module, "triton.experimental.gluon.language.nvidia.hopper.tma", "tma")
+    started = with_stores_under_way(changed, functions, renamed.get(STARTED, STARTED), gl, tma)
+    used = {HELPER} if started is changed else {HELPER, STARTED}
+    changed = started
     place = min(_top_level(changed, depth.way) for depth in depths)
     imports = [] if any("triton" in one for one in module.bindings.imported.values()) else ["import triton"]
-    body = with_functions(changed, list(changed.tree.body), {HELPER}, place, target, triton, imports, renamed)
+    body = with_functions(changed, list(changed.tree.body), used, place, target, triton, imports, renamed)
     text = printed(changed.tree.with_changes(body=body))
     text = break_long_lines(text, module.text, str(module.tree.default_indent))
     return with_header(text, STAGE, target, *versions(module)), findings
