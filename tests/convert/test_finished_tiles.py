@@ -32,6 +32,19 @@ for step in range(steps):
     if BN > 8:
         state = tl.dot(y, gram, state)
 """
+BRANCHES = """
+for step in range(steps):
+    x = tl.load(x_ptr + (step * BM + rows[:, None]) * BN + cols[None, :])
+    gram = tl.dot(x, tl.trans(x))
+    gram = gram.to(tl.float32)
+    y = tl.load(y_ptr + (step * BM + cols[:, None]) * BM + rows[None, :])
+    if BN > 8:
+        state += tl.dot(y, gram)
+    {otherwise}:
+        state = tl.dot(y, gram, state)
+    if BM > 8:
+        state = tl.dot(y, gram, state)
+"""
 PARAMETERS = "x_ptr, y_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr"
 
 
@@ -59,6 +72,15 @@ def test_the_result_of_a_dot_goes_there_if_it_is_the_right_operand_of_the_next()
     assert lines[made - 1].startswith("gram = ")
     assert lines[made + 1].startswith("y = gl.load(")
     assert sum("gram_smem, state)" in line for line in lines) == 2, "a branch reads the same copy"
+
+
+@pytest.mark.parametrize(("otherwise", "staged"), [("else", True), ("elif BN > 4", False)])
+def test_one_that_either_branch_reads_goes_there_once(otherwise: str, staged: bool) -> None:
+    lines = ported_lines(BRANCHES.format(otherwise=otherwise))
+    made = [index for index, line in enumerate(lines) if line.startswith("gram_smem = dot_operand(gram, 1, ")]
+    assert len(made) == staged
+    assert sum("gram_smem" in line for line in lines) == (4 if staged else 0)
+    assert not staged or lines[made[0] - 1].startswith("gram = ")
 
 
 def test_the_result_of_a_dot_stays_in_registers_for_the_left_operand() -> None:

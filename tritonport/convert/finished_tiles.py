@@ -52,7 +52,7 @@ def finished_tiles(lines: Sequence[cst.BaseStatement], frames: Sequence[Frame]) 
         assigned = set(assigned_names(line))
         for node, index in dot_tiles(line, frames):
             name = node.value
-            if isinstance(line, cst.SimpleStatementLine) and name not in made:
+            if name not in made and (isinstance(line, cst.SimpleStatementLine) or _is_read_anyway(line, name, frames)):
                 tile = _tile(name, lines[:place], frames)
                 if tile is not None:
                     made[name] = tile
@@ -63,6 +63,19 @@ def finished_tiles(lines: Sequence[cst.BaseStatement], frames: Sequence[Frame]) 
         for name in assigned:
             made.pop(name, None)
     return found
+
+
+def _is_read_anyway(line: cst.BaseStatement, name: str, frames: Sequence[Frame]) -> bool:
+    """Whether dots read a variable in each branch of an `if`, which leaves it as it is."""
+    if not isinstance(line, cst.If) or line.orelse is None or name in assigned_names(line):
+        return False
+    orelse = line.orelse
+    branches = [line.body, orelse if isinstance(orelse, cst.If) else orelse.body]
+    return all(
+        any(node.value == name for node, _ in dot_tiles(branch, frames))
+        and (not isinstance(branch, cst.If) or _is_read_anyway(branch, name, frames))
+        for branch in branches
+    )
 
 
 def _tile(name: str, above: Sequence[cst.BaseStatement], frames: Sequence[Frame]) -> FinishedTile | None:
