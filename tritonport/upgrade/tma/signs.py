@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Condition, Loop
@@ -13,6 +16,8 @@ from tritonport.analysis.access.indexed import goes_down, polynomial, quotient, 
 from tritonport.analysis.access.loops import iteration_of
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
+from tritonport.source.walk import walk
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
@@ -58,6 +63,7 @@ class _Signs:
         self.parameters = {one.name: one.constexpr for one in kernel.parameters}
         self.loops = {loop.target: loop for loop in access.loops}
         self.relied: set[str] = set()
+        self.sizes = _sizes(kernel.node)
         self.facts = [_difference(one) for one in access.facts]
 
     def by_blocks(self, dim: Dim) -> list[Dim]:
@@ -113,8 +119,6 @@ class _Signs:
         for monomial, factor in self._without_last(self._without_remainders(dim)).terms:
             if factor < 0 or not all(self._atom(atom) for atom in monomial):
                 return False
-            if monomial and all(self.parameters.get(atom) for atom in monomial):
-                self.relied.update(monomial)
         return True
 
     def _asked_of_launch(self, dim: Dim) -> bool:
@@ -142,7 +146,7 @@ class _Signs:
             return
         if any(key.count(loop.target) > 1 for key, _ in parts):
             return
-        if not falls and not all(factor > 0 for _, factor in loop.stride.terms):
+        if not (self._falls(loop) if falls else self._rises(loop)):
             return
         # Of a falling index the end is the least, of a rising one the start.
         for bound in ends if falls == rising else [loop.first]:
@@ -268,7 +272,7 @@ class _Signs:
 
     def _name(self, name: str) -> bool:
         if name in self.parameters:
-            if not self.parameters[name]:
+            if name not in self.sizes:
                 self.relied.add(name)
             return True
         if name in self.loops:
@@ -281,9 +285,17 @@ class _Signs:
         return meant is not None and name not in meant.atoms() and self.of(meant)
 
     def _counts_up(self, loop: Loop) -> bool:
-        if loop.kind not in ("range", "static_range") or loop.first is None or loop.stride is None:
+        if loop.kind not in ("range", "static_range") or loop.first is None:
             return False
-        return all(factor > 0 for _, factor in loop.stride.terms) and self.of(loop.first)
+        return self._rises(loop) and self.of(loop.first)
+
+    def _rises(self, loop: Loop) -> bool:
+        """Whether no iteration makes the index of a loop smaller; the launch is asked for the signs in its step."""
+        return loop.stride is not None and all(factor > 0 for _, factor in loop.stride.terms) and self.of(loop.stride)
+
+    def _falls(self, loop: Loop) -> bool:
+        """Whether every iteration makes the index of a loop smaller; the launch is asked for the signs in its step."""
+        return goes_down(loop) and loop.stride is not None and self.of(times(loop.stride, dims.number(-1)))
 
     def _counts_down(self, loop: Loop) -> bool:
         """Whether a loop that goes down ends before its index is below zero.
@@ -291,7 +303,7 @@ class _Signs:
         Its index stays above its end. Where the step divides the way to the end, it stays a whole step above it, so
         that an end of one step below zero is enough: `range(cdiv(K, B) * B - B, -B, -B)`.
         """
-        if loop.kind not in ("range", "static_range") or loop.end is None or not goes_down(loop):
+        if loop.kind not in ("range", "static_range") or loop.end is None or not self._falls(loop):
             return False
         assert loop.first is not None and loop.stride is not None
         if self.of(plus(loop.end, dims.ONE)):
@@ -317,6 +329,8 @@ class _Signs:
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, (ast.Add, ast.Mult)):
                 return self._node(node.left) and self._node(node.right)
+            if isinstance(node.op, ast.Sub):
+                return self.of(_as_dim(node))
             if isinstance(node.op, ast.Mod):
                 return self._node(node.left)  # the sign of the dividend
             # A schedule divides by sizes of groups, which no program leaves at zero.
@@ -385,6 +399,31 @@ def _difference(fact: Condition) -> Dim:
     more, less = (fact.form, fact.bound) if above else (fact.bound, fact.form)
     found = plus(more.offset, less.offset, -1)
     return found if "=" in fact.operator else plus(found, dims.ONE, -1)
+
+
+@lru_cache(maxsize=16)
+def _sizes(function: cst.FunctionDef) -> frozenset[str]:
+    """The names that every compiled version of a kernel has for the length of a range, which is above zero."""
+    if not isinstance(function.body, cst.IndentedBlock):
+        return frozenset()
+    lines = [line for line in function.body.body if isinstance(line, cst.SimpleStatementLine)]
+    calls = [node for line in lines for node in walk(line) if called(node) == "arange"]
+    ends = [one.args[1].value for one in calls if isinstance(one, cst.Call) and len(one.args) > 1]
+    return frozenset(one.value for one in ends if isinstance(one, cst.Name))
+
+
+def _as_dim(node: ast.expr) -> Dim:
+    """An expression as a polynomial; what is no sum or product is an atom of it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return dims.number(node.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        left, right = _as_dim(node.left), _as_dim(node.right)
+        return (
+            times(left, right)
+            if isinstance(node.op, ast.Mult)
+            else plus(left, right, 1 if isinstance(node.op, ast.Add) else -1)
+        )
+    return dims.symbol(ast.unparse(node))
 
 
 def _is_remainder(atom: str, of: str) -> bool:

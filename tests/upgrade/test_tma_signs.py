@@ -1,0 +1,54 @@
+"""Stage tma: the signs that a coordinate relies on are asked of the launch, those of compile-time numbers too."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, K, N: tl.constexpr, STEP: tl.constexpr, WAY: tl.constexpr, BLOCK: tl.constexpr
+):
+    pid = tl.program_id(0)
+    own, cols, steps = pid * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, BLOCK)
+    rows = pid * STEP + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    for k in range(0, K, BLOCK * WAY):
+        at = k + steps
+        a = tl.load(a_ptr + rows[:, None] * 64 + at[None, :], mask=rows[:, None] < M, other=0.0)
+        b = tl.load(b_ptr + at[:, None] * N + cols[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + own[:, None] * N + cols[None, :], acc)
+
+
+def launch(a, b, first, step, way):
+    c = torch.full((48, b.shape[1]), 7.0)
+    begin = 0 if way > 0 else 48
+    sizes = {"N": b.shape[1], "STEP": step, "WAY": way, "BLOCK": 16}
+    product_kernel[(3,)](a[first:, begin:], b[begin:], c, 64 - first, 64 * way, **sizes)
+    return c
+"""
+
+
+@pytest.mark.parametrize(("first", "step", "way"), [(0, 16, 1), (32, -16, 1), (0, 16, -1)])
+def test_a_number_that_is_compiled_in_may_be_below_zero(first: int, step: int, way: int, tmp_path: Path) -> None:
+    found = upgraded(KERNEL)
+    assert [one.message for one in found.diagnostics] == []
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (64, 64)).half(), torch.randint(-3, 4, (64, 32)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b, first=first, step=step, way=way)
+    whole = a.float() @ b.float()
+    wanted = torch.cat([whole[first + pid * step :][:16] for pid in range(3)])
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert (made == [True] * 3) == (step > 0 and way > 0)
