@@ -18,6 +18,7 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
+from tritonport.upgrade.tma.schedules import keeps_signs
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
@@ -355,8 +356,9 @@ class _Signs:
             return len(node.args) == 3 and all(self._node(argument) for argument in node.args[1:])
         if name in ("cdiv", "min", "minimum"):
             return all(self._node(argument) for argument in node.args)
-        # What a function of the project makes of the program's id and of sizes alone is a place in a schedule of tiles.
-        return self._is_kernel(node) and all(self._of_sizes(one) for one in node.args)
+        # What a function of the project makes of such numbers is a place in a schedule of tiles.
+        arguments = [*node.args, *(one.value for one in node.keywords)]
+        return self._keeps_signs(node) and all(self._node(one) for one in arguments)
 
     def _converted(self, node: ast.Call) -> bool:
         """A cast to an integer that keeps the sign."""
@@ -364,10 +366,10 @@ class _Signs:
         to = ast.unparse(node.args[0]).rpartition(".")[2]
         return to in ("int32", "int64") and self._node(node.func.value)
 
-    def _is_kernel(self, node: ast.Call) -> bool:
-        """Whether every function that a call can mean is a jit function, of the file or of one that it imports from."""
+    def _keeps_signs(self, node: ast.Call) -> bool:
+        """Whether every function that a call can mean is a jit function that makes no number below zero of others."""
         meanings = self.kernel.module.lookup(ast.unparse(node.func))
-        return bool(meanings) and all(one.kind == "kernel" for one in meanings)
+        return bool(meanings) and all(one.kernel is not None and keeps_signs(one.kernel) for one in meanings)
 
     def _of_sizes(self, node: ast.expr) -> bool:
         """Whether an expression is made of the program's id and of what never goes below zero alone."""
