@@ -1,127 +1,195 @@
-"""Whether what a function of the project makes of numbers that are not below zero is not below zero, either.
-
-A schedule of tiles adds, multiplies, divides and takes remainders: `first + tile % rows`. What it divides by are sizes,
-which may be differences (the rows of the last group); what it returns is made of its arguments by these alone.
-"""
+"""Jit functions that say which tile a program computes: whether what they return may be below zero."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Sequence
 from functools import lru_cache
 
 import libcst as cst
 
 from tritonport.source.kernel import Kernel
-from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, walk
-from tritonport.upgrade.dots import called
 
-_SAME = frozenset({"to", "cast", "multiple_of", "max_contiguous", "max_constancy", "to_tensor"})
-_DEPTH = 4
-"""How deep calls of functions are followed."""
+_MOST = 8
+"""How deep calls are followed."""
+_OF_ALL = frozenset({"min", "minimum", "swizzle2d"})
+_OF_THE_FIRST = frozenset({"cast", "cdiv", "ceil", "floor", "max_constancy", "max_contiguous", "multiple_of"})
+_NEVER = frozenset({"abs", "len", "num_programs", "num_warps", "program_id"})
+_KEEPS = (ast.Add, ast.Mult, ast.LShift, ast.BitOr, ast.BitXor, ast.Pow)
+_OF_THE_LEFT = (ast.FloorDiv, ast.Div, ast.Mod, ast.RShift)
+
+
+Needed = frozenset[str] | None
+"""The arguments by which a number is zero or more, where they are; None where it may be below zero all the same."""
+_ALWAYS: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=256)
-def keeps_signs(callee: Kernel, depth: int = _DEPTH) -> bool:
-    """Whether all that a function returns is zero or more where its arguments are."""
-    returned = [one.value for one in walk(callee.node.body) if isinstance(one, cst.Return)]
-    function = _Function(callee, depth)
-    return bool(returned) and all(one is not None and function.holds(one) for one in returned)
+def above_zero_by(function: Kernel, depth: int = _MOST) -> Needed:
+    """The arguments that have to be zero or more for every number that a function returns to be; None where that is not
+    enough.
+
+    What it divides by is taken for more than zero: a schedule divides by sizes of groups, and a program that finds none
+    left would divide by zero.
+    """
+    text = cst.Module([]).code_for_node(function.node.with_changes(decorators=[], leading_lines=[]))
+    (node,) = ast.parse(text).body
+    assert isinstance(node, ast.FunctionDef)
+    return _Walk(function, depth).of(node)
 
 
-class _Function:
-    """The numbers of one function that are zero or more: an induction over its statements, where a name has all the
-    values that any of them gives it."""
+def _both(*parts: Needed) -> Needed:
+    found = _ALWAYS
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return found
 
-    def __init__(self, callee: Kernel, depth: int) -> None:
-        self.callee, self.depth = callee, depth
-        self.parameters = {one.name for one in callee.parameters}
-        self.own = set(assigned_names(callee.node.body))
-        self.asked: set[str] = set()
 
-    def holds(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is zero or more."""
-        if isinstance(node, cst.Name):
-            return self._name(node.value)
-        if isinstance(node, cst.Integer):
-            return True
-        if isinstance(node, (cst.Tuple, cst.List)):
-            return all(self.holds(one.value) for one in node.elements)
-        if isinstance(node, cst.IfExp):
-            return self.holds(node.body) and self.holds(node.orelse)
-        if isinstance(node, cst.BinaryOperation):
-            if isinstance(node.operator, (cst.Add, cst.Multiply)):
-                return self.holds(node.left) and self.holds(node.right)
-            # The sign of the dividend: a remainder has it, and a quotient by a size.
-            return isinstance(node.operator, (cst.FloorDivide, cst.Modulo)) and self.holds(node.left)
-        return isinstance(node, cst.Call) and self._call(node)
+class _NotFollowed(Exception):
+    """A number that may be below zero is returned, or a statement is not understood."""
 
-    def _name(self, name: str) -> bool:
-        if name not in self.own:
-            return name in self.parameters
-        if name in self.asked:
-            return True
-        before = set(self.asked)
-        self.asked.add(name)
-        if all(self._given(node, name) for node in walk(self.callee.node.body)):
-            return True
-        self.asked = before  # what was found with it is not known
-        return False
 
-    def _given(self, node: cst.CSTNode, name: str) -> bool:
-        """Whether what a statement gives a name is zero or more."""
-        if isinstance(node, cst.Assign):
-            values = [value for one in node.targets for value in _values(one.target, node.value, name)]
-            return all(map(self.holds, values))
-        if isinstance(node, cst.AnnAssign) and node.value is not None:
-            return all(map(self.holds, _values(node.target, node.value, name)))
-        if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name) and node.target.value == name:
-            kept = isinstance(node.operator, (cst.FloorDivideAssign, cst.ModuloAssign))
-            return kept or (isinstance(node.operator, (cst.AddAssign, cst.MultiplyAssign)) and self.holds(node.value))
-        if isinstance(node, cst.For) and any(
-            isinstance(one, cst.Name) and one.value == name for one in walk(node.target)
-        ):
-            of_range = called(node.iter) in ("range", "static_range")
-            return of_range and isinstance(node.iter, cst.Call) and len(node.iter.args) == 1
-        return True
+class _Walk:
+    """Statements in order; per name by which arguments it is zero or more."""
 
-    def _call(self, node: cst.Call) -> bool:
-        name = called(node)
-        if any(one.star for one in node.args):
-            return False
-        values = [one.value for one in node.args if one.keyword is None]
-        if name in ("program_id", "num_programs"):
-            return True
+    def __init__(self, function: Kernel, depth: int) -> None:
+        self.function, self.depth = function, depth
+        self.known: dict[str, Needed] = {one.name: frozenset({one.name}) for one in function.parameters}
+        self.factors = {name: frozenset({name}) for name in self.known}
+        self.divisors: set[str] = set()
+        self.returned: Needed = _ALWAYS
+
+    def of(self, node: ast.FunctionDef) -> Needed:
+        try:
+            self._block(node.body)
+        except _NotFollowed:
+            return None
+        return self.returned - self.divisors if self.returned is not None else None
+
+    def _block(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._assign(target, node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._assign(node.target, node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._assign(node.target, ast.BinOp(ast.Name(node.target.id), node.op, node.value))
+        elif isinstance(node, ast.Return):
+            self.returned = _both(self.returned, self._by(node.value) if node.value is not None else None)
+        elif isinstance(node, ast.If):
+            before = dict(self.known)
+            self._block(node.body)
+            then, self.known = self.known, before
+            self._block(node.orelse)
+            self._meet(then)
+        elif isinstance(node, (ast.For, ast.While)):
+            self._loop(node)
+        elif not isinstance(node, (ast.Expr, ast.Pass, ast.Assert)):
+            raise _NotFollowed
+
+    def _meet(self, other: dict[str, Needed]) -> None:
+        every = {**self.known, **other}
+        self.known = {name: _both(self.known.get(name, _ALWAYS), other.get(name, _ALWAYS)) for name in every}
+
+    def _loop(self, node: ast.For | ast.While) -> None:
+        while True:
+            before = dict(self.known)
+            if isinstance(node, ast.For):
+                index = self._all(node.iter.args) if isinstance(node.iter, ast.Call) else None
+                self.known |= {one.id: index for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+            self._block(node.body)
+            self._meet(before)
+            if all(self.known[name] == value for name, value in before.items()):
+                return
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.known[target.id], self.factors[target.id] = self._by(value), self._factors(value)
+            return
+        names = [one.id for one in getattr(target, "elts", []) if isinstance(one, ast.Name)]
+        if not names or len(names) != len(getattr(target, "elts", [])):
+            raise _NotFollowed
+        items = getattr(value, "elts", [])
+        by = [self._by(one) for one in items] if len(items) == len(names) else [self._by(value)] * len(names)
+        self.known |= dict(zip(names, by, strict=True))
+        self.factors |= dict.fromkeys(names, _ALWAYS)
+
+    def _factors(self, node: ast.expr) -> frozenset[str]:
+        """The arguments that a product is made of."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._factors(node.left) | self._factors(node.right)
+        return self.factors.get(node.id, _ALWAYS) if isinstance(node, ast.Name) else _ALWAYS
+
+    def _all(self, nodes: Sequence[ast.expr]) -> Needed:
+        return _both(*map(self._by, nodes))
+
+    def _by(self, node: ast.expr) -> Needed:
+        if isinstance(node, ast.Constant):
+            return _ALWAYS if isinstance(node.value, (int, float)) and node.value >= 0 else None
+        if isinstance(node, ast.Name):
+            # What the module has is a size.
+            return self.known.get(node.id, _ALWAYS)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return self._all(node.elts)
+        if isinstance(node, ast.BinOp):
+            return self._operation(node)
+        if isinstance(node, ast.IfExp):
+            return self._all([node.body, node.orelse])
+        if isinstance(node, ast.BoolOp):
+            return self._all(node.values)
+        if isinstance(node, ast.Subscript):
+            return self._by(node.value)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        is_truth = isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+        return _ALWAYS if is_truth else None
+
+    def _operation(self, node: ast.BinOp) -> Needed:
+        if isinstance(node.op, _OF_THE_LEFT):
+            if isinstance(node.op, (ast.FloorDiv, ast.Div)):
+                self.divisors |= self._factors(node.right)
+            return self._by(node.left)
+        if isinstance(node.op, ast.BitAnd):
+            return self._least(self._by(node.left), self._by(node.right))
+        if isinstance(node.op, ast.Sub):
+            # `x - x % n`
+            rest = node.right
+            part = isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Mod)
+            whole = part and ast.dump(rest.left) == ast.dump(node.left)  # type: ignore[attr-defined]
+            return self._by(node.left) if whole else None
+        return self._all([node.left, node.right]) if isinstance(node.op, _KEEPS) else None
+
+    @staticmethod
+    def _least(*parts: Needed) -> Needed:
+        """By which of several the least is needed: one of them is enough."""
+        return min((part for part in parts if part is not None), key=len, default=None)
+
+    def _call(self, node: ast.Call) -> Needed:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = [*node.args, *(one.value for one in node.keywords)]
+        if name in _NEVER:
+            return _ALWAYS
+        if name == "to" and isinstance(node.func, ast.Attribute):
+            return self._by(node.func.value)
+        if name in _OF_THE_FIRST:
+            return self._by(given[0]) if given else None
         if name in ("max", "maximum"):
-            return any(map(self.holds, values))
-        if name in ("min", "minimum", "cdiv"):
-            return bool(values) and all(map(self.holds, values))
+            return self._least(*map(self._by, given))
         if name == "where":
-            return len(values) == 3 and all(map(self.holds, values[1:]))
-        if name == "to" and isinstance(node.func, cst.Attribute):
-            return self.holds(node.func.value)
-        if name in _SAME:
-            return bool(values) and self.holds(values[0])
-        path = dotted(node.func)
-        meanings = self.callee.module.lookup(path) if path is not None and self.depth else ()
-        kernels = [one.kernel for one in meanings]
-        return (
-            bool(kernels)
-            and all(map(self.holds, (one.value for one in node.args)))
-            and all(one is not None and keeps_signs(one, self.depth - 1) for one in kernels)
-        )
+            return self._all(given[1:]) if len(given) == 3 else None
+        if name in _OF_ALL:
+            return self._all(given)
+        meanings = self.function.module.lookup(ast.unparse(node.func)) if self.depth else []
+        if not meanings or any(one.kernel is None for one in meanings):
+            return None
+        by = [above_zero_by(one.kernel, self.depth - 1) for one in meanings if one.kernel is not None]
+        return self._all(given) if None not in by else None
 
 
-def _values(target: cst.BaseExpression, value: cst.BaseExpression, name: str) -> Iterator[cst.BaseExpression]:
-    """What an assignment gives a name: of a tuple its own part, where that is spelled."""
-    if isinstance(target, cst.Name):
-        if target.value == name:
-            yield value
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        spelled = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
-        for place, element in enumerate(target.elements):
-            own = value.elements[place].value if spelled else value  # type: ignore[attr-defined]
-            yield from _values(element.value, own, name)
-
-
-__all__ = ["keeps_signs"]
+__all__ = ["above_zero_by"]

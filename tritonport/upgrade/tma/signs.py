@@ -18,7 +18,7 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
-from tritonport.upgrade.tma.schedules import keeps_signs
+from tritonport.upgrade.tma.schedules import above_zero_by
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
@@ -351,14 +351,12 @@ class _Signs:
         if name in ("max", "maximum"):
             return any(self._node(argument) for argument in node.args)
         if name == "swizzle2d":
-            return all(self._of_sizes(argument) for argument in node.args)
+            return all(self._node(argument) for argument in node.args)
         if name == "where":
             return len(node.args) == 3 and all(self._node(argument) for argument in node.args[1:])
         if name in ("cdiv", "min", "minimum"):
             return all(self._node(argument) for argument in node.args)
-        # What a function of the project makes of such numbers is a place in a schedule of tiles.
-        arguments = [*node.args, *(one.value for one in node.keywords)]
-        return self._keeps_signs(node) and all(self._node(one) for one in arguments)
+        return self._schedule(node)
 
     def _converted(self, node: ast.Call) -> bool:
         """A cast to an integer that keeps the sign."""
@@ -366,10 +364,19 @@ class _Signs:
         to = ast.unparse(node.args[0]).rpartition(".")[2]
         return to in ("int32", "int64") and self._node(node.func.value)
 
-    def _keeps_signs(self, node: ast.Call) -> bool:
-        """Whether every function that a call can mean is a jit function that makes no number below zero of others."""
+    def _schedule(self, node: ast.Call) -> bool:
+        """Whether a call gives nothing below zero: of jit functions, of the file or of one that it imports from, that
+        make a place in a schedule of tiles of the program's id and of sizes."""
         meanings = self.kernel.module.lookup(ast.unparse(node.func))
-        return bool(meanings) and all(one.kernel is not None and keeps_signs(one.kernel) for one in meanings)
+        for one in meanings:
+            needed = above_zero_by(one.kernel) if one.kernel is not None else None
+            if needed is None or one.kernel is None:
+                return False
+            given = {parameter.name: value for parameter, value in zip(one.kernel.parameters, node.args, strict=False)}
+            given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+            if not all(self._node(given[name]) for name in sorted(needed & given.keys())):
+                return False
+        return bool(meanings)
 
     def _of_sizes(self, node: ast.expr) -> bool:
         """Whether an expression is made of the program's id and of what never goes below zero alone."""

@@ -1,0 +1,85 @@
+"""Stage tma: the signs of what functions make of the place of a program, and of compile-time steps."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
+
+import torch
+
+from tests.upgrade.test_tma import run, upgraded
+from tritonport.source.module import SourceModule
+from tritonport.upgrade.tma.schedules import above_zero_by
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+FUNCTIONS = {
+    "grouped": (
+        "pid, M, BM: tl.constexpr, GROUP: tl.constexpr",
+        "tiles = tl.cdiv(M, BM)\nwidth = GROUP * tiles\ngroup = pid // width\n"
+        "size = min(tiles - group * GROUP, GROUP)\nreturn group * GROUP + pid % size, (pid % width) // size",
+        {"pid"},
+    ),
+    "shifted": ("i, shift", "return tl.maximum(i, 0) // 2 + shift", {"shift"}),
+    "the rest taken off": ("i, n", "return i - i % n", {"i"}),
+    "a difference": ("i, n", "return i // n - i % n", None),
+    "reversed": ("i, n", "return n - 1 - i", None),
+    "one branch below": ("i, n", "if n > 4:\n    i -= 4\nreturn i", None),
+    "in a loop": ("i, n", "for j in range(n):\n    i = i * 2 + j\nreturn i", {"i", "n"}),
+    "below in a loop": ("i, n", "last = i\nfor j in range(n):\n    i = last\n    last = last - 1\nreturn i", None),
+    "one of two": ("i, n", "return tl.where(i > n, 0, n), tl.maximum(n, 0)", {"n"}),
+    "of another function": ("i, n", "return other(i, n)", {"i", "n"}),
+}
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_by_which_arguments_a_schedule_is_not_below_zero(case: str) -> None:
+    parameters, body, needed = FUNCTIONS[case]
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    other = "@triton.jit\ndef other(i, n):\n    return i * n\n\n\n"
+    module = SourceModule(f"{HEAD}{other}@triton.jit\ndef place({parameters}):\n{lines}", "kernel.py")
+    found = above_zero_by(module.kernels[-1])
+    assert (set(found) if found is not None else None) == needed
+
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def place(i, shift):
+    return tl.maximum(i, 0) // 1 + shift
+
+
+@triton.jit
+def rows_kernel(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, SHIFT: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    rows, cols, steps = tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    b = tl.load(b_ptr + steps[:, None] * N + cols[None, :])
+    for i in range(0, 2 * STEP, STEP):
+        a = tl.load(a_ptr + (rows + FIRST)[:, None] * K + steps[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+
+
+def launch(a, b, shift, step):
+    c = torch.full((16, b.shape[1]), float("nan"))
+    rows_kernel[(1,)](a, b, c, a.stride(0), N=b.shape[1], SHIFT=shift, STEP=step, BLOCK=16)
+    return c
+"""
+
+
+@pytest.mark.parametrize(("first", "shift", "step"), [("i", 0, 1), ("i", 0, -1), ("place(i, SHIFT)", -2, 1)])
+def test_what_may_count_down_at_compile_time_is_asked_of_the_launch(
+    first: str, shift: int, step: int, tmp_path: Path
+) -> None:
+    text = upgraded(KERNEL.replace("FIRST", first)).text
+    torch.manual_seed(0)
+    held, b = torch.randint(-4, 5, (32, 16)).half(), torch.randint(-4, 5, (16, 32)).half()
+    got, made = run(text, tmp_path, a=held[8:], b=b, shift=shift, step=step)
+    begins = [8 + i + shift for i in (0, step)]
+    wanted = sum(held[begin : begin + 16].float() @ b.float() for begin in begins)
+    torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    assert len(made) == 3 and all(made) if (shift, step) == (0, 1) else len(made) == 2, "none is asked for a"
