@@ -25,7 +25,7 @@ FUNCTIONS = {
     "a difference": ("i, n", "return i // n - i % n", None),
     "reversed": ("i, n", "return n - 1 - i", None),
     "one branch below": ("i, n", "if n > 4:\n    i -= 4\nreturn i", None),
-    "in a loop": ("i, n", "for j in range(n):\n    i = i * 2 + j\nreturn i", {"i", "n"}),
+    "in a loop": ("i, n", "for j in range(n):\n    i = i * 2 + j\nreturn i", {"i"}),
     "below in a loop": ("i, n", "last = i\nfor j in range(n):\n    i = last\n    last = last - 1\nreturn i", None),
     "one of two": ("i, n", "return tl.where(i > n, 0, n), tl.maximum(n, 0)", {"n"}),
     "of another function": ("i, n", "return other(i, n)", {"i", "n"}),

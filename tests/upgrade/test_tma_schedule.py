@@ -12,7 +12,7 @@ import torch
 from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
 from tritonport.source.module import SourceModule
-from tritonport.upgrade.tma.schedules import keeps_signs
+from tritonport.upgrade.tma.schedules import above_zero_by
 
 KERNEL = """
 import torch
@@ -107,7 +107,7 @@ def place(tile, width, height, GROUP: tl.constexpr):
 
 def keeps(lines: str) -> bool:
     module = SourceModule(FUNCTIONS + textwrap.indent(lines, "    ") + "\n", "kernel.py")
-    return keeps_signs(next(one for one in module.kernels if one.name == "place"))
+    return above_zero_by(next(one for one in module.kernels if one.name == "place")) is not None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def keeps(lines: str) -> bool:
         "less = tile - width\nrow = max(less, 0)\nreturn row + less, tile",
         "return back(tile, width), tile % width",
         "return tl.where(tile > width, tile - height, tile), tile % width",
-        "return tile ^ width, tile % width",
+        "return ~tile, tile % width",
         "return tile + EDGE, tile % width",
         "return tl.load(tile), tile % width",
         "tile = tile - 1\nreturn tile, tile % width",

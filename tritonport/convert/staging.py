@@ -132,7 +132,7 @@ def _operands_of(call: cst.Call, frames: Sequence[Frame]) -> list[cst.BaseExpres
     return []
 
 
-def dot_tiles(line: cst.BaseStatement, frames: Sequence[Frame]) -> Iterator[tuple[cst.Name, int]]:
+def dot_tiles(line: cst.CSTNode, frames: Sequence[Frame]) -> Iterator[tuple[cst.Name, int]]:
     """The names of tiles that dots in a statement take as operands, as they are or transposed.
 
     With each the index of the operand that the tile itself is: a transposed left one is a right one.

@@ -66,7 +66,8 @@ class _Walk:
             self._block(node.body)
         except _NotFollowed:
             return None
-        return self.returned - self.divisors if self.returned is not None else None
+        ends = any(isinstance(one, ast.Return) for one in ast.walk(node))
+        return self.returned - self.divisors if ends and self.returned is not None else None
 
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -101,12 +102,20 @@ class _Walk:
         while True:
             before = dict(self.known)
             if isinstance(node, ast.For):
-                index = self._all(node.iter.args) if isinstance(node.iter, ast.Call) else None
+                index = self._index(node.iter)
                 self.known |= {one.id: index for one in ast.walk(node.target) if isinstance(one, ast.Name)}
             self._block(node.body)
             self._meet(before)
             if all(self.known[name] == value for name, value in before.items()):
                 return
+
+    def _index(self, node: ast.expr) -> Needed:
+        """Of an index: one that counts up from 0, or from a start, is no less than that."""
+        name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else name
+        if not isinstance(node, ast.Call) or node.keywords or name not in ("range", "static_range"):
+            return None
+        return _ALWAYS if len(node.args) == 1 else self._all(node.args if len(node.args) > 2 else node.args[:1])
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -133,8 +142,7 @@ class _Walk:
         if isinstance(node, ast.Constant):
             return _ALWAYS if isinstance(node.value, (int, float)) and node.value >= 0 else None
         if isinstance(node, ast.Name):
-            # What the module has is a size.
-            return self.known.get(node.id, _ALWAYS)
+            return self.known[node.id] if node.id in self.known else self._of_module(node.id)
         if isinstance(node, (ast.Tuple, ast.List)):
             return self._all(node.elts)
         if isinstance(node, ast.BinOp):
@@ -149,6 +157,12 @@ class _Walk:
             return self._call(node)
         is_truth = isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
         return _ALWAYS if is_truth else None
+
+    def _of_module(self, name: str) -> Needed:
+        """Of a constant of the file: `N = 4`, or `tl.constexpr(4)`."""
+        made = self.function.module.bindings.assignments.get(name, ())
+        values = [one.args[0].value if isinstance(one, cst.Call) and len(one.args) == 1 else one for one in made]
+        return _ALWAYS if values and all(isinstance(one, cst.Integer) for one in values) else None
 
     def _operation(self, node: ast.BinOp) -> Needed:
         if isinstance(node.op, _OF_THE_LEFT):
