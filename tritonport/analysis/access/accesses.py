@@ -32,6 +32,7 @@ class Access:
         origins: the call behind each atom that is one of several results: `_tile(gl.program_id(0), M)` for `pid_m`.
         partial: names that only one branch of an `if` before gives a value.
         facts: what the `if`s around it say of numbers.
+        counts: of the loops before it, the names that they move, and how often: right where that is zero or more.
     """
 
     kernel: Kernel
@@ -49,6 +50,7 @@ class Access:
     origins: Mapping[str, str] = field(default_factory=dict)
     partial: frozenset[str] = frozenset()
     facts: tuple[Condition, ...] = ()
+    counts: tuple[tuple[frozenset[str], Dim], ...] = ()
 
     @property
     def base(self) -> str | None:

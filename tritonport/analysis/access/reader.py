@@ -61,6 +61,7 @@ class Reader(ExpressionReader):
         self.decided: dict[str, dict[str, tuple[Value, Value, Value]]] = {}
         self.facts: tuple[Condition, ...] = ()
         self.loads: dict[int, tuple[Form | Opaque, str]] = {}
+        self.counts: tuple[tuple[frozenset[str], Dim], ...] = ()
         called = is_called(module, kernel)
         no_pointers = _numbers_in(kernel.node.body)
         for parameter in kernel.parameters:
@@ -245,13 +246,13 @@ class Reader(ExpressionReader):
             return None
         return forms.either(self.text(statement.test), first, second)
 
-    def _joined(self, name: str, statement: cst.If | cst.For | cst.While, what: str = "an if") -> str:
+    def _joined(self, name: str, statement: cst.If | cst.For | cst.While, behind: str = "after an if") -> str:
         """An atom for what a name is after an `if` or a loop: of each one that changes it another."""
-        places = self.joins.setdefault(f"{name} after {what}", [])
+        places = self.joins.setdefault(f"{name} {behind}", [])
         if id(statement) not in places:
             places.append(id(statement))
         number = places.index(id(statement)) + 1
-        return f"{name} after {what}" if number == 1 else f"{name} after {what} #{number}"
+        return f"{name} {behind}" if number == 1 else f"{name} {behind} #{number}"
 
     # -- loops
 
@@ -275,17 +276,44 @@ class Reader(ExpressionReader):
         self.facts = tuple(one for one in facts if not hiding.is_about(one))
         known = hiding.seen(before)
         self.environment = {**known, **{name: _marked(name, known[name]) for name in carried}}
+        counts = self.counts
         self._iterate(node, loop, atom)
         changing = {atom, *assigned_names(node.body)}
         moved = {name: self._movement(name, known[name], changing) for name in carried}
+        # How loops inside move a name is behind how an iteration moves it.
+        inside = {name for name, change in moved.items() if change is not None}
+        self.counts = tuple(one for one in self.counts if one in counts or one[0] & inside)
         for name in self._steady(node, loop, atom, known, moved):
             moved[name] = forms.ZERO
         self._begin(known, moved, loop, atom)
         self.recording = recording
         self._iterate(node, loop, atom)
         self.loops, self.branches, self.facts = outer, branches, facts
-        after = {name: self._after(name, before[name], node) for name in carried if moved[name] != forms.ZERO}
+        trips = _trips(loop)
+        after = {
+            name: self._after(self._joined(name, node, "after a loop"), before[name], moved[name], trips)
+            for name in carried
+            if moved[name] != forms.ZERO
+        }
+        if trips is not None:
+            self._count(frozenset(name for name in after if moved[name] is not None), trips)
         self.environment = {**before, **after}
+
+    def _count(self, names: frozenset[str], trips: Dim) -> None:
+        """Note that a loop moves names as often as it has iterations."""
+        known = not any("movement of" in atom for atom in trips.atoms())
+        if names and known and (names, trips) not in self.counts:
+            self.counts = (*self.counts, (names, trips))
+
+    def _after(self, atom: str, before: Value, change: Dim | None, trips: Dim | None) -> Value:
+        """What a carried name is behind a loop: moved as often as the loop has iterations, where their number is
+        known, of which an access says that it has to be none below zero."""
+        if not isinstance(before, Form):
+            name = atom.partition(" after")[0]
+            return forms.unnumbered(before) if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
+        if change is not None and trips is not None:
+            return replace(before, offset=forms.plus(before.offset, forms.times(change, trips)))
+        return replace(before, offset=forms.plus(before.offset, dims.opaque(atom, "")))
 
     def _movement(self, name: str, before: Value, changing: Collection[str]) -> Dim | None:
         """What one iteration adds to a carried form; None where it does more than add a number, or another number in
@@ -325,13 +353,6 @@ class Reader(ExpressionReader):
                 break
             steady = kept
         return steady
-
-    def _after(self, name: str, before: Value, node: cst.For | cst.While) -> Value:
-        """What a name is behind a loop that moves it."""
-        if isinstance(before, Form):
-            atom = self._joined(name, node, "a loop")
-            return replace(before, offset=forms.plus(before.offset, dims.opaque(atom, "")))
-        return forms.unnumbered(before) if isinstance(before, Opaque) else Opaque(f"`{name}` comes out of a loop")
 
     def _bound(self, node: cst.BaseExpression | None, missing: Dim) -> Dim | None:
         value = self.evaluate(node) if node is not None else Form(missing)
@@ -391,6 +412,7 @@ class Reader(ExpressionReader):
                 dict(self.origins),
                 self.partial,
                 self.facts,
+                self.counts,
             )
         )
         return address
@@ -488,6 +510,15 @@ def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
     if isinstance(before, Opaque):
         return forms.unnumbered(before)
     return Opaque("is carried through the loop by more than the addition of a number")
+
+
+def _trips(loop: Loop) -> Dim | None:
+    """How many iterations a loop has, if that is none below zero; None where it is not known."""
+    if loop.kind not in ("range", "static_range") or None in (loop.first, loop.end, loop.stride):
+        return None
+    assert loop.first is not None and loop.end is not None and loop.stride is not None
+    found = quotient(forms.plus(loop.end, loop.first, -1), loop.stride)
+    return forms.ZERO if found is not None and found.value is not None and found.value < 0 else found
 
 
 __all__ = ["Reader", "is_called"]

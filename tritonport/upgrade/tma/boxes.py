@@ -19,6 +19,7 @@ from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, ti
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
+from tritonport.upgrade.tma.assume import reached
 from tritonport.upgrade.tma.signs import in_whole_steps, never_negative
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
 
@@ -238,7 +239,7 @@ class _Builder:
             for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
                 positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
         checked = [name for side in (*outer, *found) for name in self._signed(side, positive) if name not in positive]
-        checked += self.asked
+        checked += [*self.asked, *(name for name in self._counted(positive) if name not in positive)]
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
         return Box(self.base, (*outer, *found), self._unit(axes), tuple(dict.fromkeys(checked)), bent)
 
@@ -429,6 +430,21 @@ class _Builder:
                 why = ": it is read from memory"
             raise Refusal(f"its coordinate {self._named(side.coordinate)} may be negative{why}")
         return relied
+
+    def _counted(self, positive: set[str]) -> list[str]:
+        """What is asked for the loops before to have moved the tile as often as it is taken to be."""
+        node, function = self.access.node, self.kernel.node
+        values = {id(one.value) for one in node.args[1:2] if self.access.kind == "store" and one.keyword is None}
+        given = [one.value for one in node.args if id(one.value) not in values]
+        names: set[str] = set().union(*(reached(one, function) for one in given)) if self.access.counts else set()
+        asked: list[str] = []
+        for moved, trips in self.access.counts:
+            if names & moved and trips.value is None:
+                relied = never_negative(trips, self.access, self.kernel, positive)
+                if relied is None:
+                    raise Refusal(f"a loop of {show(trips)} iterations moves it, which may be below zero")
+                asked += relied
+        return asked
 
     def _named(self, coordinate: Dim) -> str:
         """A coordinate as the kernel writes it, where it has names for its parts."""
