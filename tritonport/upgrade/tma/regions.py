@@ -33,7 +33,7 @@ def _asked(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, 
     lower, upper = below.address, above.address
     if not isinstance(lower, Form) or not isinstance(upper, Form) or lower.head != upper.head or lower.head is None:
         return
-    if lower.rank != upper.rank:
+    if lower.rank != 2 or upper.rank != 2:
         return
     for condition in below.mask.conditions if below.mask is not None else ():
         row = _row_of(condition, lower)
@@ -59,7 +59,7 @@ def _asked(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, 
 def _row_of(condition: Condition, form: Form) -> int | None:
     """The dimension of a matrix whose coordinate a condition bounds from above."""
     held = [place for place, axis in enumerate(condition.form.axes) if axis is not None]
-    if form.rank != 2 or len(held) != 1 or condition.operator not in ("<", "<=") or condition.when != ALWAYS:
+    if len(held) != 1 or condition.operator not in ("<", "<=") or condition.when != ALWAYS:
         return None
     axis, place = condition.form.axes[held[0]], held[0] + form.rank - condition.form.rank
     own = form.axes[place]
