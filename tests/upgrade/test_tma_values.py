@@ -141,3 +141,49 @@ def test_a_tile_is_read_in_place_where_its_type_is_the_one_asked_for(kind: torch
     got, made = run(text, tmp_path, a=a.to(kind), b=b.to(torch.float16))
     torch.testing.assert_close(got, a[:, :32].float() @ b[:32].float() + 2 * a[:, 32:].float() @ b[32:].float())
     assert made and all(made)
+
+
+GROUPS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def groups_kernel(a_ptr, b_ptr, c_ptr, M, K: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr):
+    group = tl.program_id(1)
+    rows, cols, steps = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, BLOCK)
+    a_ptr += (rows * K)[:, None] + (group[None] * K * M)[:, None]
+    b_ptr += cols[None, :] + (group[None] * K)[None, :] * N
+    acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+    for k in range(0, K, BLOCK):
+        at = k + steps
+        a = tl.load(a_ptr + at[None, :], mask=(rows[:, None] < M) & (at[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + at[:, None] * N, mask=at[:, None] < K, other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + (group * M + rows)[:, None] * N + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+def launch(a, b):
+    (G, M, K), N = a.shape, b.shape[2]
+    c = torch.full((G, M, N), 7.0)
+    groups_kernel[(triton.cdiv(M, 16), G)](a, b, c, M, K=K, N=N, BLOCK=16)
+    return c
+"""
+
+
+def test_a_number_as_a_tensor_of_one_value_is_a_number(tmp_path: Path) -> None:
+    found = upgraded(GROUPS)
+    assert "spread(" in found.text and not [one.message for one in found.diagnostics if one.code.startswith("TP41")]
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (3, 24, 40)).half(), torch.randint(-3, 4, (3, 40, 32)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    torch.testing.assert_close(got, a.float() @ b.float(), rtol=0, atol=0)
+    assert made == [True] * 3
+
+
+@pytest.mark.parametrize("wrong", ["(group[None] * K * steps[:1])", "(group + steps)"])
+def test_a_tensor_of_several_values_is_none(wrong: str) -> None:
+    found = upgraded(GROUPS.replace("(group[None] * K * M)", wrong))
+    said = [one.message for one in found.diagnostics]
+    assert any(one.startswith("the load of a ") for one in said) or "tile_descriptor(" not in found.text

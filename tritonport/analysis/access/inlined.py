@@ -55,8 +55,34 @@ def sums_alone(function: cst.FunctionDef) -> bool:
     return True
 
 
+def _fills(function: cst.FunctionDef) -> bool:
+    """Whether a function makes a tensor of one number, as ports spell `x[None]` of a number: by `to_tensor(value)` and
+    `full(shape, scalar, scalar.dtype)`."""
+    names = [one.name.value for one in function.params.params]
+    lines = [one.body[0] for one in function.body.body if isinstance(one, cst.SimpleStatementLine)]
+    lines = lines[1:] if function.get_docstring() is not None else lines
+    if len(names) != 3 or len(lines) != 2 or len(lines) != len(function.body.body) - bool(function.get_docstring()):
+        return False
+    made, last = lines
+    if not isinstance(made, cst.Assign) or not isinstance(last, cst.Return) or last.value is None:
+        return False
+    target, calls = made.targets[0].target, [one for one in (made.value, last.value) if isinstance(one, cst.Call)]
+    if not isinstance(target, cst.Name) or [_name(one) for one in calls] != ["to_tensor", "full"]:
+        return False
+    given = [one.value for call in calls for one in call.args[:2]]
+    wanted = [names[0], names[1], target.value]
+    return [one.value if isinstance(one, cst.Name) else "" for one in given] == wanted and target.value not in names
+
+
 def followed(reader: ExpressionReader, node: cst.Call, callee: Kernel, depth: int = 0) -> Value | None:
     """The form of what a call returns; None where it is not followed."""
+    if _fills(callee.node) and len(node.args) == 3:
+        value, shape = (reader.evaluate(one.value) for one in node.args[:2])
+        number = isinstance(value, Form) and value.is_scalar and value.head is None
+        if number and isinstance(value, Form) and isinstance(shape, Several):
+            rank = len(shape.items)
+            return Form(value.offset, (None,) * rank, (None,) * rank, layout=reader.text(node.args[2].value))
+        return None
     if depth > _MOST or any(parameter.star for parameter in callee.parameters) or not sums_alone(callee.node):
         return None
     try:
