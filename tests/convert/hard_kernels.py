@@ -111,6 +111,18 @@ tl.store(out_ptr + offs, a)
 tl.store(out_ptr + BLOCK + offs, b)
 """,
     ),
+    "pointers that take turns": (
+        "x_ptr, y_ptr, out_ptr, steps, BLOCK: tl.constexpr",
+        """
+offs = tl.arange(0, BLOCK)
+p, q = x_ptr + offs, y_ptr + offs
+total = tl.zeros((BLOCK,), dtype=tl.float32)
+for k in range(steps):
+    total += tl.load(p) * (k + 1)
+    p, q = q, p
+tl.store(out_ptr + offs, total)
+""",
+    ),
     "indices that take turns": (
         "x_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
         """
