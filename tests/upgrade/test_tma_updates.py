@@ -157,6 +157,36 @@ def test_a_store_that_a_load_may_miss_is_refused(case: str) -> None:
         assert "c_ptr" in lines[number - 1] and number != one.line
 
 
+AGAIN = {
+    "in every iteration": ("", "", STORE, "of the loop over k writes the same elements"),
+    "of less than a block": ("cols = n * BLOCK +", "cols = n * 8 +", "", "n write elements that others have written"),
+    "behind itself": (STORE, STORE + f"        acc *= 2\n{STORE}", "", "the kernel also writes c_ptr in line"),
+    "an element further": (
+        STORE, STORE + STORE.replace("c_ptrs", "c_ptrs + 1"), "", "the kernel also writes c_ptr in line"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AGAIN)
+def test_elements_that_are_written_again_are_not_copied(case: str) -> None:
+    right, wrong, inside, reason = AGAIN[case]
+    text = KERNEL.replace(LOAD, "").replace(right, wrong)
+    if inside:
+        made = "        c_ptrs = c_ptr + rows[:, None] * stride_c + cols[None, :]\n"
+        mask = "        mask = (rows[:, None] < M) & (cols[None, :] < N)\n"
+        text = text.replace(made, "").replace(mask, "").replace(STORE, "")
+        text = text.replace("        acc = tl.zeros", f"{made}{mask}        acc = tl.zeros")
+        text = text.replace("tl.dot(a, b, acc)\n", f"tl.dot(a, b, acc)\n    {STORE}")
+    said = [one.message for one in upgraded(text).diagnostics if one.code == "TP412"]
+    assert said and all(reason in one and one.startswith("the store (to c_ptr)") for one in said), said
+
+
+def test_one_of_two_branches_writes() -> None:
+    branches = f"        if K > 64:\n    {STORE}        else:\n            acc *= 2\n    {STORE}"
+    found = upgraded(KERNEL.replace(LOAD, "").replace(STORE, branches))
+    assert found.diagnostics == () and found.text.count("store_tile(c_desc") == 2
+
+
 COLUMNS = """
 import torch
 import triton

@@ -41,7 +41,7 @@ from tritonport.upgrade.tma.returns import Way
 from tritonport.upgrade.tma.switches import Switch, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
 from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
-from tritonport.upgrade.tma.updates import apart, is_read_first
+from tritonport.upgrade.tma.updates import apart, is_read_first, repeats, writes_again
 from tritonport.upgrade.values import readers_of
 
 _TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
@@ -316,6 +316,9 @@ class _Planner:
             box = replace(box, checked=(*box.checked, *asked))
         met = (self.regions.get((id(one.node), id(access.node))) for one in self.accesses)
         box = replace(box, checked=(*box.checked, *(asked for regions in met for asked in regions or ())))
+        again = repeats(access, box) if access.kind == "store" else None
+        if again is not None:
+            return [Reason(NO_DESCRIPTOR, again)]
         if box.bent:
             seen = unseen(access, box, self.accesses, self.kernel)
             if seen is not None:
@@ -407,7 +410,8 @@ class _Planner:
         if any(argument.keyword is not None and argument.keyword.value == "volatile" for argument in access.node.args):
             return Reason(NO_DESCRIPTOR, "it is volatile")
         for other in self.accesses:
-            if access.kind == "store" and other.kind == "store" and {id(access.node), id(other.node)} <= self.together:
+            together = {id(access.node), id(other.node)} <= self.together
+            if access.kind == "store" and other.kind == "store" and together and not writes_again(access, other):
                 continue
             writes = other.kind != "load" if access.kind == "load" else other is not access
             if self.switches.apart(other.node, access.node):

@@ -12,9 +12,11 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
+from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Form, Loop
 from tritonport.analysis.access.forms import ALWAYS, plus, show, times
 from tritonport.analysis.access.indexed import quotient, term
+from tritonport.analysis.dims import Dim
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
@@ -57,6 +59,90 @@ def apart(store: Access, box: Box) -> tuple[str, ...] | None:
     that is not shown."""
     found = _by_blocks(store, box)
     return found if found is not None else by_digits(store, box)
+
+
+def repeats(store: Access, box: Box) -> str | None:
+    """Why a store may write elements that it has written before: a loop around it that moves its tile nowhere, or by
+    less than the tile is wide; None where no loop is known to.
+
+    Copies to memory have no order among each other, however long ago they were begun.
+    """
+    for loop in store.loops:
+        changing = {loop.target or "iteration", *assigned_names(loop.node)} - {""}
+        moved = [side for side in box.sides if _is_made_of(side.coordinate, changing, store)]
+        over = f" over {loop.target}" if loop.target.strip("_") else ""
+        if not moved:
+            return f"each iteration of the loop{over} writes the same elements, and copies have no order"
+        if len(moved) == 1 and moved[0].axis is not None and _moves_within(moved[0], loop, changing, store):
+            return f"iterations of the loop{over} write elements that others have written, and copies have no order"
+    return None
+
+
+def _is_made_of(number: Dim, names: Collection[str], access: Access) -> bool:
+    parts = [text for atom in number.atoms() for text in (atom, *_origins(atom, access))]
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names for text in parts)
+
+
+def _moves_within(side: Side, loop: Loop, changing: Collection[str], store: Access) -> bool:
+    """Whether a loop moves a coordinate by some number that is no whole block, and by nothing else."""
+    moving = [(key, value) for key, value in side.coordinate.terms if loop.target in key]
+    if len(moving) != 1 or moving[0][0].count(loop.target) != 1:
+        return False
+    ((key, value),) = moving
+    factor = term(tuple(atom for atom in key if atom != loop.target), value)
+    if _is_made_of(plus(side.coordinate, term(key, value), -1), changing, store) or _is_made_of(
+        factor, changing, store
+    ):
+        return False
+    step = times(factor, loop.stride) if loop.stride is not None else factor
+    return not _is_whole(step, side.size)
+
+
+def _is_whole(distance: Dim, size: str) -> bool:
+    """Whether a distance is a multiple of the width of a tile, as far as the text shows."""
+    if size.isdecimal():
+        return all(value % int(size) == 0 for _, value in distance.terms)
+    if size.isidentifier():
+        return quotient(distance, dims.symbol(size)) is not None
+    return re.sub(r"[()\s]", "", show(distance)) == re.sub(r"[()\s]", "", size)
+
+
+def writes_again(store: Access, other: Access) -> bool:
+    """Whether a program may come to two stores, and they are known to have elements in common: they begin at the same,
+    or so many elements apart that a tile is wider, or may be."""
+    one, another = store.address, other.address
+    if not isinstance(one, Form) or not isinstance(another, Form) or store is other:
+        return False
+    if (one.head, one.axes) != (another.head, another.axes):
+        return False
+    apart_by = plus(one.offset, another.offset, -1).value
+    sizes = [axis.size for axis in one.axes if axis is not None and axis.stride.value == 1]
+    if apart_by is None or (apart_by != 0 and any(size.isdecimal() and abs(apart_by) >= int(size) for size in sizes)):
+        return False
+    for node in walk(store.kernel.node.body):
+        if isinstance(node, cst.If) and node.orelse is not None:
+            (first, rest), (other_first, other_rest) = _within(node, (store, other))
+            if (first and other_rest) or (rest and other_first):
+                return False
+    return True
+
+
+def _within(node: cst.If, accesses: Sequence[Access]) -> list[tuple[bool, bool]]:
+    """Per access whether it stands in the first branch of an `if`, and in the other."""
+    assert node.orelse is not None
+    return [(_has(node.body, one.node), _has(node.orelse, one.node)) for one in accesses]
+
+
+def _origins(atom: str, access: Access) -> list[str]:
+    """What stands behind an atom, and behind what that is made of."""
+    found: list[str] = []
+    left = [atom]
+    while left:
+        text = left.pop()
+        more = [origin for name, origin in access.origins.items() if name in text and origin not in found]
+        found += more
+        left += more
+    return found
 
 
 def _by_blocks(store: Access, box: Box) -> tuple[str, ...] | None:
@@ -222,4 +308,4 @@ def _has(node: cst.CSTNode, part: cst.CSTNode) -> bool:
     return any(one is part for one in walk(node))
 
 
-__all__ = ["apart", "is_read_first"]
+__all__ = ["apart", "is_read_first", "repeats", "writes_again"]
