@@ -124,6 +124,11 @@ REFUSED = {
     "a load behind the store": (STORE, STORE + "        tl.store(b_ptr, tl.sum(tl.load(c_ptrs)).to(tl.float16))\n"),
     "a load in the next iteration": ("        cols = n * BLOCK +", "        cols = n +"),
     "the same tile again": ("        cols = n * BLOCK +", "        cols = n // 2 * BLOCK +"),
+    "a part that an if takes back": (
+        "        c_ptrs = c_ptr +",
+        "        if n > 2:\n            part = 0\n        else:\n            part = 1\n"
+        "        c_ptrs = c_ptr + part * M +",
+    ),
     "blocks that overlap": ("        cols = n * BLOCK +", "        cols = n * 8 +"),
     "other elements": (LOAD, LOAD.replace("c_ptrs", "c_ptrs + stride_c")),
     "a value that is not made of it": (

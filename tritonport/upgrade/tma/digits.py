@@ -35,7 +35,7 @@ def by_digits(store: Access, box: Box) -> tuple[str, ...] | None:
     changing = {name for loop in store.loops for name in (loop.target, *assigned_names(loop.node))} - {""}
     moved: list[_Moved] = []
     for side in box.sides:
-        if not _changes(side.coordinate, store, changing):
+        if not changes(side.coordinate, store, changing):
             continue
         one = _digit(side, store, changing)
         if one is None:
@@ -58,17 +58,18 @@ def _texts(dim: Dim, store: Access) -> list[str]:
     return [text for atom in dim.atoms() for text in (atom, store.origins.get(atom, ""))]
 
 
-def _changes(dim: Dim, store: Access, changing: Collection[str]) -> bool:
+def changes(dim: Dim, store: Access, changing: Collection[str]) -> bool:
+    """Whether a number is made of one of some names."""
     return any(set(re.findall(r"\w+", text)) & set(changing) for text in _texts(dim, store))
 
 
 def _digit(side: Side, store: Access, changing: Collection[str]) -> _Moved | None:
     """The digit of a side that moves: by blocks in the tile, by ones outside of it."""
-    parts = [(key, value) for key, value in side.coordinate.terms if _changes(term(key, value), store, changing)]
+    parts = [(key, value) for key, value in side.coordinate.terms if changes(term(key, value), store, changing)]
     if len(parts) != 1:
         return None
     key, value = parts[0]
-    atoms = [atom for atom in key if _changes(symbol(atom), store, changing)]
+    atoms = [atom for atom in key if changes(symbol(atom), store, changing)]
     if len(atoms) != 1:
         return None
     others = list(key)
@@ -148,4 +149,4 @@ def _needed(one: _Moved | Side) -> Dim | None:
     return times(ends[0], side.stride) if ends else None
 
 
-__all__ = ["by_digits"]
+__all__ = ["by_digits", "changes"]

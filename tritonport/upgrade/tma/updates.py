@@ -21,7 +21,7 @@ from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box, Side
-from tritonport.upgrade.tma.digits import by_digits
+from tritonport.upgrade.tma.digits import by_digits, changes
 
 
 def is_read_first(load: Access, store: Access) -> bool:
@@ -155,6 +155,9 @@ def _by_blocks(store: Access, box: Box) -> tuple[str, ...] | None:
         moved += sides
     if not moved:
         return ()
+    changing = {name for loop in store.loops for name in (loop.target, *assigned_names(loop.node))} - {""}
+    if any(changes(side.coordinate, store, changing) for side in box.sides if side not in moved):
+        return None  # what else moves may take the tile back
     # Rows lie apart where each has room for the extent of the columns.
     rows, columns = sorted(box.inner, key=lambda side: side.stride.value == 1)
     ends = [extent.size for extent in columns.extents if extent.when == ALWAYS]
