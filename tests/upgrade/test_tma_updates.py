@@ -352,3 +352,29 @@ def test_a_loop_may_come_to_both_branches() -> None:
     inner = "\n".join(f"    {line}" if place else line for place, line in enumerate(body.split("\n")))
     said = [one.message for one in upgraded(f"{head}        if part > 0{inner}\n\n\ndef launch{behind}").diagnostics]
     assert any(one.startswith("the store (to c_ptr)") and "also writes" in one for one in said), said
+
+
+@pytest.mark.parametrize("value", ["0.0", "-2", "EXTRA", "N"])
+def test_a_number_is_written_as_a_tile_of_it(value: str, tmp_path: Path) -> None:
+    text = EITHER.replace("BLOCK: tl.constexpr", "EXTRA: tl.constexpr, BLOCK: tl.constexpr").replace(
+        "a, b, c, M, N,", "a, b, c, M, N, EXTRA=3,"
+    )
+    head, _, behind = text.partition("        for j in range(0, BLOCK):\n")
+    text = f"{head}        tl.store(c_ptr + rows[:, None] * N + cols[None, :], {value}, mask=rows[:, None] < M)\n"
+    found = upgraded(text + behind.partition("\n")[2])
+    assert [one.message for one in found.diagnostics] == [] and found.text.count("store_tile(") == 3
+    a, b = torch.ones(24, 16).half(), torch.ones(16, 40).half()
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    number = {"0.0": 0.0, "-2": -2.0, "EXTRA": 3.0, "N": 40.0}[value]
+    assert (got[:, :16] == number).all() and (got[:, 16:] == 16).all() and made == [True] * 4
+
+
+@pytest.mark.parametrize("value", ["(rows * 0.5)[:, None]", "cols[None, :].to(tl.float32) + 1", "half"])
+def test_a_vector_that_is_spread_over_a_tile_is_written_by_its_threads(value: str, tmp_path: Path) -> None:
+    head, _, behind = EITHER.partition("        for j in range(0, BLOCK):\n")
+    text = (
+        f"{head}        half = rows[:, None] * 0.5\n        tl.store(c_ptr + rows[:, None] * N + cols[None, :], {value}"
+    )
+    found = upgraded(f"{text}, mask=rows[:, None] < M)\n{behind.partition(chr(10))[2]}")
+    said = [one.message for one in found.diagnostics if one.code == "TP412"]
+    assert len(said) == 1 and "what it stores is spread over the tile" in said[0]

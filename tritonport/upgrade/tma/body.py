@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tritonport.analysis.access import Loop
+from tritonport.analysis.access import Form, Loop
 from tritonport.convert.names import Names
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
+from tritonport.upgrade.tma.stored import value_of
 from tritonport.upgrade.tma.wide import Wide
 
 _HINTS = frozenset({"multiple_of", "max_contiguous", "max_constancy"})
@@ -307,15 +308,15 @@ class BodyWriter(CopyingWriter):
         return view
 
     def _store(self, tile: Tile, statement: cst.SimpleStatementLine) -> cst.BaseStatement:
-        values = [one.value for one in tile.access.node.args if one.keyword is None or one.keyword.value == "value"]
-        value = values[1] if len(values) > 1 else values[0]
-        value = _as_computed(value)
+        value = _as_computed(value_of(tile.access))
         name = self.use.descriptors[id(tile.access.node)]
         order = self._order(tile) if tile.order is None else f"[{', '.join(str(place) for place in _last_first(tile))}]"
         helper = self.use.helpers["store_tile"]
-        made = self.statement(
-            f"{helper}({name}, {self._coordinates(tile)}, {order}, {self.code(replaced(value, self.types))})"
-        )
+        text = self.code(replaced(value, self.types))
+        if tile.filled and isinstance(tile.access.address, Form):
+            sizes = ", ".join(str(size) for size in tile.access.address.sizes)
+            text = f"{self.gl}.full([{sizes}], {text}, {name}.dtype, layout={tile.layout})"
+        made = self.statement(f"{helper}({name}, {self._coordinates(tile)}, {order}, {text})")
         return made.with_changes(leading_lines=statement.leading_lines)
 
     def _coordinates(self, tile: Tile) -> str:

@@ -38,6 +38,7 @@ from tritonport.upgrade.tma.opened import opened
 from tritonport.upgrade.tma.parted import both_planned, parted, two_forms
 from tritonport.upgrade.tma.regions import no_row_in_common
 from tritonport.upgrade.tma.returns import Way
+from tritonport.upgrade.tma.stored import parts_of
 from tritonport.upgrade.tma.switches import Switch, switches_of
 from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, meanings
 from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
@@ -335,6 +336,10 @@ class _Planner:
         order = self._order(box)
         if access.kind == "store" and len(box.inner) != 2:
             return [Reason(NO_DESCRIPTOR, "it is no matrix")]
+        parts = parts_of(access, self.kernel) if access.kind == "store" else None
+        spelled = isinstance(access.address, Form) and access.address.layout and all(access.address.sizes)
+        if parts is not None and len(parts) < 2 and (parts or not spelled):
+            return [Reason(NO_DESCRIPTOR, "what it stores is spread over the tile")]
         operand, computed = Operand(), ""
         readers = self._readers(access, loads)
         switches = self.switches.get(key, ()) if access.branch else ()
@@ -349,7 +354,9 @@ class _Planner:
             beside = read_beside(access, self.kernel.node)
         inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
         turns = bool(access.loops) and access.branch and key not in self.switches.steady
-        return Tile(access, box, coordinates, order, operand, None, switches, inside, optional, turns, computed, beside)
+        filled = parts is not None and not parts
+        told = (switches, inside, optional, turns, computed, beside, filled)
+        return Tile(access, box, coordinates, order, operand, None, *told)
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""

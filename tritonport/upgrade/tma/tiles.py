@@ -50,6 +50,7 @@ class Tile:
         turns: it turns a phase of its own: some iterations of its loop copy it, and others do not.
         computed: the tests of `if`s on compile-time values that compute with it, in registers; empty without one.
         beside: the call that puts it where dots read it, if other statements read it in registers.
+        filled: what it stores is a number, which fills it.
     """
 
     access: Access
@@ -64,6 +65,7 @@ class Tile:
     turns: bool = False
     computed: str = ""
     beside: Beside | None = None
+    filled: bool = False
 
     @property
     def layout(self) -> str:
