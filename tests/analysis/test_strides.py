@@ -3,6 +3,7 @@
 import pytest
 
 from tritonport.analysis.strides import (
+    FLAG,
     STRIDED,
     UNIT,
     UNKNOWN,
@@ -56,6 +57,13 @@ def test_products(stride: Stride, factor: Stride, product: Stride) -> None:
 )
 def test_one_of_two(left: Stride, right: Stride, stride: Stride) -> None:
     assert either(left, right) == stride
+
+
+def test_a_flag_that_says_which_of_two() -> None:
+    size = argument("K", compile_time=True)
+    assert either(UNIT, size, "FLAG") == Stride(S.kind, (f"{FLAG}FLAG",))
+    assert either(STRIDED, UNIT, "FLAG") == Stride(S.kind, (f"{FLAG}not FLAG",))
+    assert either(UNIT, size) == either(STRIDED, size, "FLAG") == UNKNOWN
 
 
 def test_orders_of_dimensions() -> None:

@@ -28,6 +28,17 @@ tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
 """,
     f"x_ptr, out_ptr, ROW_STRIDE: tl.constexpr, STRIDES: tl.constexpr, {SIZES}",
 )
+TRANSPOSED = kernel_text(
+    """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+if COLUMNS_FIRST:
+    offsets = i[:, None] * 64 + j[None, :]
+else:
+    offsets = i[:, None] + j[None, :] * 64
+tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+""",
+    f"x_ptr, out_ptr, COLUMNS_FIRST: tl.constexpr, {SIZES}",
+)
 CAST = kernel_text(
     TILE.format("STRIDES[0]", "STRIDES[1]").replace("\n", "\nSTRIDES = wide(STRIDES)\n", 1),
     f"x_ptr, out_ptr, STRIDES, {SIZES}",
@@ -55,6 +66,7 @@ def wide(strides):
         (IN_A_TUPLE, {"STRIDES": (64, 1)}),
         (EITHER, {"ROW_STRIDE": 0, "STRIDES": (64, 1)}),
         (CAST, {"STRIDES": (64, 1)}),
+        (TRANSPOSED, {"COLUMNS_FIRST": False}),
     ],
 )
 def test_accesses_are_as_wide_as_the_original_has_them(text: str, strides: dict[str, object], tmp_path: Path) -> None:
@@ -72,6 +84,12 @@ def test_accesses_are_as_wide_as_the_original_has_them(text: str, strides: dict[
         assert isinstance(result, Resources), result
         sides.append(result)
     assert [bar.text for bar in compare(*sides) if not bar.passed and bar.name != "registers"] == []
+
+
+def test_a_flag_that_transposes_a_tile_decides_on_its_order() -> None:
+    text = ported(TRANSPOSED)
+    assert "order: gl.constexpr = [0, 1] if not COLUMNS_FIRST else [1, 0]" in text
+    assert "coalesced([BM, BN], element_bits(x_ptr, out_ptr), order, gl.num_warps())" in text
 
 
 def test_a_vector_with_a_stride_is_contiguous_where_that_is_one() -> None:

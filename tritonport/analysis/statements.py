@@ -13,6 +13,7 @@ from tritonport.analysis.expressions import Expressions
 from tritonport.analysis.frame import Definition, Environment
 from tritonport.analysis.merging import merge_values
 from tritonport.analysis.operators import truth_of
+from tritonport.analysis.strides import Stride, either
 from tritonport.analysis.values import MISSING, Kind, Operand, Refusal, Value, none, scalar
 from tritonport.analysis.written_out import chosen_element, chosen_shape, chosen_size, written_out
 from tritonport.source.syntax import dotted
@@ -213,11 +214,20 @@ class Statements(Expressions):
             value.choice = test is not None and value.op == "phi"
             if test is not None and value.choice and value.is_tensor:
                 value.shape = chosen_shape(self.frame, test, value, first.value, second.value)
+                value.strides = self._chosen_strides(test, value, first.value, second.value)
             if test is not None and value.choice and not value.element:
                 value.element = chosen_element(self.frame, test, first.value, second.value)
             if test is not None and value.kind is Kind.CONSTEXPR and value.dim is None:
                 value.dim = chosen_size(self.frame, test, first.value.dim, second.value.dim)
         return merged
+
+    def _chosen_strides(self, test: cst.BaseExpression, value: Value, yes: Value, no: Value) -> tuple[Stride, ...]:
+        """The strides of what a compile-time argument of the kernel chooses: a flag may transpose a tile."""
+        is_flag = isinstance(test, cst.Name) and test.value in self.frame.parameters and self.frame.caller is None
+        if not is_flag or not len(yes.strides) == len(no.strides) == value.rank:
+            return value.strides
+        flag = self.code(test)
+        return tuple(either(left, right, flag) for left, right in zip(yes.strides, no.strides, strict=True))
 
     def _phi(self, name: str, sources: list[Definition], node: cst.CSTNode) -> Definition:
         value = merge_values([source.value for source in sources], "phi", self.depth)

@@ -65,14 +65,21 @@ def scale(stride: Stride, factor: Stride) -> Stride:
     return Stride(Kind.ARGUMENT, stride.names + factor.names, sizes)
 
 
-def either(left: Stride, right: Stride) -> Stride:
-    """The stride of an index that is one of two: neighbours in memory where both are."""
+FLAG = "="
+"""In front of a name of `Stride.names` that is a compile-time condition: neighbours where it holds."""
+
+
+def either(left: Stride, right: Stride, flag: str = "") -> Stride:
+    """The stride of an index that is one of two: neighbours in memory where both are.
+
+    flag: the compile-time argument that decides for the left one.
+    """
     if left == right:
         return left
-    if {left.kind, right.kind} <= {Kind.UNIT, Kind.ARGUMENT}:
-        named = [stride for stride in (left, right) if stride.kind is Kind.ARGUMENT]
-        names = tuple(dict.fromkeys(name for stride in named for name in stride.names))
-        return Stride(Kind.ARGUMENT, names, all(stride.sizes for stride in named))
+    if all(stride.kind in (Kind.UNIT, Kind.ARGUMENT) and not stride.sizes for stride in (left, right)):
+        return Stride(Kind.ARGUMENT, tuple(dict.fromkeys((*left.names, *right.names))))
+    if flag and Kind.UNIT in (left.kind, right.kind):
+        return Stride(Kind.ARGUMENT, (f"{FLAG}{flag}" if left.kind is Kind.UNIT else f"{FLAG}not {flag}",))
     return UNKNOWN
 
 

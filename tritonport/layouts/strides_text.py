@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tritonport.analysis.strides import Order, leading, row_major
+from tritonport.analysis.strides import FLAG, Order, leading, row_major
 from tritonport.analysis.terms import Root
 from tritonport.rules_data import version_key
 
@@ -29,7 +29,8 @@ def order_text(root: Root, used: set[str], triton: str) -> str:
     text = ""
     choices = [choice for choice in order.choices if choice[0] != rank - 1]
     for dim, names in choices:
-        used.add("unit")
+        if _names_stride(names):
+            used.add("unit")
         text += f"{spelled(leading(dim, rank))} if {_unit(names)} else "
     return text + spelled(row_major(rank))
 
@@ -40,16 +41,21 @@ def bits_condition(root: Root, used: set[str]) -> str:
     contiguous = [access.order for access in root.accesses if access.order is not None and access.order.contiguous]
     if not contiguous or any(order.fixed is not None for order in contiguous):
         return ""
-    conditions: dict[str, None] = {}
-    for order in contiguous:
-        for _, names in order.choices:
-            conditions.setdefault(_unit(names))
-    used.add("unit")
+    found = list(dict.fromkeys(names for order in contiguous for _, names in order.choices))
+    conditions = dict.fromkeys(map(_unit, found))
+    if any(f"not {condition}" in conditions for condition in conditions):
+        return ""
+    if any(map(_names_stride, found)):
+        used.add("unit")
     return " or ".join(conditions)
 
 
+def _names_stride(names: tuple[str, ...]) -> bool:
+    return not all(name.startswith(FLAG) for name in names)
+
+
 def _unit(names: tuple[str, ...]) -> str:
-    return " and ".join(f"unit({name})" for name in names)
+    return " and ".join(name.removeprefix(FLAG) if name.startswith(FLAG) else f"unit({name})" for name in names)
 
 
 def _list(order: tuple[int, ...]) -> str:
