@@ -337,3 +337,25 @@ def test_what_is_not_proved_stays_and_says_why(case: str) -> None:
     said = [one.message for one in found.diagnostics if one.code in ("TP411", "TP412")]
     assert any(words in one for one in said), [one.message for one in found.diagnostics]
     assert "a_desc" not in found.text or "b_desc" not in found.text
+
+
+MOVED = (
+    FLAGS.replace(", other=0.0", "")
+    .replace("    acc = tl.zeros", "    own = steps\n    acc = tl.zeros")
+    .replace("            step_mask = offs < K\n", "            step_mask = own < K\n            own += BLOCK\n")
+)
+
+
+@pytest.mark.parametrize(("rows", "depth"), [(40, 40), (24, 8), (32, 32)])
+def test_a_mask_that_one_branch_of_a_flag_moves_is_that_of_its_launches(rows: int, depth: int, tmp_path: Path) -> None:
+    found = upgraded(MOVED)
+    assert [one.message for one in found.diagnostics] == [] and 'if not args["WHOLE_K"] else None' in found.text
+    inputs = given(rows, depth)
+    got, made = run(found.text, tmp_path, **inputs)
+    torch.testing.assert_close(got, expected(inputs), rtol=0, atol=0)
+    assert len(made) == (3 if depth % 16 else 0) and all(made)
+
+
+def test_a_mask_that_falls_behind_its_tile_leaves_the_other_launches() -> None:
+    text = upgraded(MOVED.replace("            own += BLOCK\n", "            own += BLOCK // 2\n")).text
+    assert text.count('if args["WHOLE_K"] else None') == 3

@@ -45,7 +45,12 @@ from tritonport.upgrade.tma.tiles import Choice, KernelPlan, Tile
 from tritonport.upgrade.tma.updates import apart, is_read_first, repeats, writes_again
 from tritonport.upgrade.values import readers_of
 
-_TWO_FORMS = ("differs between the branches", " after an if", "memory that may be the same")
+_TWO_FORMS = (
+    "differs between the branches",
+    " after an if",
+    "memory that may be the same",
+    "is no bound of a coordinate",
+)
 
 
 def plan_kernel(module: SourceModule, kernel: Kernel, triton: str) -> KernelPlan:
