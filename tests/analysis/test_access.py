@@ -6,6 +6,7 @@ import pytest
 
 from tritonport.analysis.access import Access, Form, Opaque, accesses_of
 from tritonport.analysis.access.forms import plus, show
+from tritonport.analysis.access.indexed import by_index
 from tritonport.analysis.dims import symbol
 from tritonport.source.module import SourceModule
 
@@ -166,6 +167,13 @@ def test_an_index_hides_what_else_has_its_name() -> None:
     assert masked.extents == ("< M outside of M",)
     behind = only(f"first = M * 2\nfor M in range(K):\n    pass\n{LOAD}")
     assert isinstance(behind.address, Form) and show(behind.address.offset) == "2 * M + x_ptr"
+
+
+def test_an_inner_loop_counts_what_has_its_name() -> None:
+    loops = f"for k in range(M):\n    first = 0\n    for k in range(0, K, BK):\n        {LOAD}\n        first += BK"
+    access = only(f"first = 0\n{loops}")
+    assert isinstance(access.address, Form)
+    assert show(by_index(access.address.offset, access.loops)) == "k + x_ptr"
 
 
 def test_what_two_loops_leave_are_two_numbers() -> None:

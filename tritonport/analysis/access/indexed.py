@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tritonport.analysis import dims
 from tritonport.analysis.access.forms import ZERO, plus, times
-from tritonport.analysis.access.loops import Loop, iteration_of
+from tritonport.analysis.access.loops import Loop, iteration_of, visible
 from tritonport.analysis.dims import Dim, Monomial
 
 
@@ -16,7 +16,7 @@ def by_index(dim: Dim, loops: Sequence[Loop], down: bool = False) -> Dim:
     Of a loop that goes down it is the other way round, so that what is added up is positive, unless `down` is said: a
     tile that moves on while the index falls, and one that falls with it.
     """
-    for loop in loops:
+    for loop in visible(loops):
         counted = iteration_of(loop.target)
         if goes_down(loop) and not down:
             assert loop.first is not None and loop.stride is not None
@@ -41,7 +41,7 @@ def by_index(dim: Dim, loops: Sequence[Loop], down: bool = False) -> Dim:
 
 def by_count(dim: Dim, loops: Sequence[Loop]) -> Dim:
     """Indices written with counts of iterations: `k` is `iteration of k * BLOCK_K` in `range(0, K, BLOCK_K)`."""
-    for loop in loops:
+    for loop in visible(loops):
         if loop.first is not None and loop.stride is not None and loop.target in dim.atoms():
             counted = dims.symbol(iteration_of(loop.target))
             dim = _exchanged(dim, loop.target, plus(loop.first, times(loop.stride, counted)))

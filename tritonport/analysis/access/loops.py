@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -43,6 +44,17 @@ def iteration_of(index: str) -> str:
     return f"iteration of {index}"
 
 
+def visible(loops: Sequence[Loop]) -> list[Loop]:
+    """Of loops around a place those whose index no inner one of the same name hides there, outermost first."""
+    inner: set[str] = set()
+    found = []
+    for loop in reversed(loops):
+        if loop.target not in inner:
+            found.append(loop)
+        inner |= {loop.target} - {""}
+    return found[::-1]
+
+
 def read_loop(node: cst.For | cst.While, parents: tuple[Loop, ...]) -> Loop:
     """The loop of a statement; `kind` is "other" for what is not a range."""
     if isinstance(node, cst.While):
@@ -66,4 +78,4 @@ def read_loop(node: cst.For | cst.While, parents: tuple[Loop, ...]) -> Loop:
     return Loop(node, name, target, start, stop, step, keywords.get("num_stages"), parents)
 
 
-__all__ = ["Loop", "iteration_of", "read_loop"]
+__all__ = ["Loop", "iteration_of", "read_loop", "visible"]

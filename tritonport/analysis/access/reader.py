@@ -20,7 +20,7 @@ from tritonport.analysis.access.forms import ALWAYS, Condition, Form, Mask, Opaq
 from tritonport.analysis.access.hidden import Hiding
 from tritonport.analysis.access.indexed import by_count, by_index, goes_down, quotient
 from tritonport.analysis.access.inlined import followed
-from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
+from tritonport.analysis.access.loops import Loop, iteration_of, read_loop, visible
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -82,7 +82,7 @@ class Reader(ExpressionReader):
 
     def divided(self, number: Dim, divisor: Dim) -> Dim | None:
         # `start // BLOCK` of a loop over whole blocks counts its iterations; a sum stays one number.
-        up = [loop for loop in self.loops if not goes_down(loop)]
+        up = [loop for loop in visible(self.loops) if not goes_down(loop)]
         found = quotient(by_count(number, up), divisor)
         return found if found is not None and len(found.terms) == 1 else None
 

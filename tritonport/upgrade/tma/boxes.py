@@ -16,6 +16,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
 from tritonport.analysis.access.expressions import NARROW, WIDE
 from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
+from tritonport.analysis.access.loops import visible
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
@@ -273,7 +274,7 @@ class _Builder:
         left = plus(left, dims.ONE) if condition.operator == "<=" else left
         beyond = self.host.split(condition.bound.offset)[1]
         unknown = bool(beyond.terms) and not any(loop.target in beyond.atoms() for loop in self.access.loops)
-        for loop in self.access.loops:
+        for loop in visible(self.access.loops):
             step = loop.stride
             if loop.kind not in ("range", "static_range") or loop.first is None or step is None or goes_down(loop):
                 continue

@@ -13,7 +13,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Condition, Loop
 from tritonport.analysis.access.forms import plus, show, times
 from tritonport.analysis.access.indexed import goes_down, polynomial, quotient, term
-from tritonport.analysis.access.loops import iteration_of
+from tritonport.analysis.access.loops import iteration_of, visible
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
@@ -86,7 +86,7 @@ class _Signs:
             if shown(dim):
                 return True
             self.relied = set(relied)
-        for loop in reversed(self.access.loops):
+        for loop in reversed(visible(self.access.loops)):
             for bounds in (self._at_bounds, self._at_last):
                 # What a bound relies on is asked too.
                 for bounded in bounds(dim, loop):

@@ -11,7 +11,7 @@ from tritonport.analysis import dims
 from tritonport.analysis.access import Access
 from tritonport.analysis.access.forms import ZERO, plus, show, times
 from tritonport.analysis.access.indexed import by_index, goes_down, polynomial, quotient, term
-from tritonport.analysis.access.loops import iteration_of
+from tritonport.analysis.access.loops import iteration_of, visible
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names
@@ -167,7 +167,7 @@ class KernelNames:
         moved = {name for loop in access.loops for name in assigned_names(loop.node.body)}
         self.constant = {name for name, times in Counter(every).items() if times == 1} - moved
         self.numbers = {name: number for name, number in self.every.items() if name not in access.partial}
-        self.loops = access.loops
+        self.loops = visible(access.loops)
         self.constexprs = [dims.symbol(name) for name in constexprs]
 
     def text(self, dim: Dim) -> str:
