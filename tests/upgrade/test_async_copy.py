@@ -201,6 +201,19 @@ def test_rows_anywhere_are_copied_where_each_begins_at_a_multiple(address: str) 
         assert f'"A_ASYNC": lambda args: copies_in_runs(args, "a_ptr", {UNEVEN[address]})' in text
 
 
+def test_a_start_is_asked_for_as_it_is_where_the_loop_begins() -> None:
+    head = "    acc = tl.zeros("
+    for moved, runs in (
+        ("", '["BLOCK_K", "K", "first"]'),
+        ("first + 3", None),
+        ("first * 16 + 32", '["BLOCK_K", "K"]'),
+    ):
+        line = f"    first = {moved}\n{head}" if moved else head
+        text = " ".join(upgraded(indexed().replace(head, line, 1)).text.split())
+        assert (f'copies_in_runs(args, "a_ptr", {{None: {runs}}})' in text) == (runs is not None)
+        assert ("a_ring" in text) == (runs is not None)
+
+
 @pytest.mark.parametrize("mask", ["((offs_m // 3 + k) % 2 == 0)[:, None]", "((offs_m // 3 + k) % 2 > 0)[:, None]"])
 def test_rows_anywhere_give_the_same(mask: str, tmp_path: Path) -> None:
     load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"

@@ -7,14 +7,14 @@ and integers equal to 1. A mask and a wrapped coordinate break runs like an unal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from tritonport.analysis.access import Access, Axis, Form
+from tritonport.analysis.access.loops import visible
 from tritonport.analysis.dims import Dim
-from tritonport.source.kernel import Kernel, Parameter
+from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import unit_stride
 
 
@@ -140,20 +140,15 @@ def _arguments(monomial: tuple[str, ...], access: Access) -> set[str] | None:
         names = {one.name for one in group} & set(monomial)
         if names:
             return names
-    for loop in access.loops:
+    for loop in visible(access.loops):
         if loop.target in monomial:
-            parts = [loop.step, *([loop.start] if loop.start is not None else [])]
-            found = [_bound(part, parameters) for part in parts]
-            return None if None in found else set().union(*(one for one in found if one is not None))
-    return None
-
-
-def _bound(node: cst.BaseExpression | None, parameters: Sequence[Parameter]) -> set[str] | None:
-    """The argument that a loop's start or step is; empty for a multiple of 16."""
-    if isinstance(node, cst.Integer):
-        return set() if int(node.value, 0) % 16 == 0 else None
-    if isinstance(node, cst.Name) and any(one.name == node.value for one in parameters):
-        return {node.value}
+            found: set[str] = set()
+            for bound in (loop.first, loop.stride):
+                products = _multiples(bound, access) if bound is not None else None
+                if products is None:
+                    return None
+                found |= set().union(*(names for names, _ in products))
+            return found
     return None
 
 
