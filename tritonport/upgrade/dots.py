@@ -94,7 +94,7 @@ def operand_of(name: str, body: Sequence[cst.BaseStatement], function: cst.Funct
                 cast = cast_of(argument.value) if casts else None
                 value = argument.value if cast is None else cast[0]
                 if isinstance(value, cst.Name) and value.value == name:
-                    found.add(_role(call, place, function))
+                    found.add(role_of(call, place, function))
                     reads = [node for node in reads if node is not value]
     if len(found) != 1 or reads:
         return Operand()
@@ -111,7 +111,8 @@ def cast_of(node: cst.CSTNode) -> tuple[cst.Name, cst.BaseExpression] | None:
     return value, node.args[0].value
 
 
-def _role(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
+def role_of(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
+    """How a dot reads its operand of this index."""
     name = re.sub(r"_\d+$", "", called(call))
     values = [argument.value for argument in call.args]
     code = cst.Module([]).code_for_node
@@ -175,4 +176,4 @@ def reads_of(statement: cst.CSTNode, name: str) -> list[cst.Name]:
     ]
 
 
-__all__ = ["Operand", "called", "cast_of", "feeds_dot", "is_dot", "operand_of", "reads_of", "result_layout"]
+__all__ = ["Operand", "called", "cast_of", "feeds_dot", "is_dot", "operand_of", "reads_of", "result_layout", "role_of"]

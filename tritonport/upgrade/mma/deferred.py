@@ -115,11 +115,34 @@ def _tiles(loop: LoopText, dot: Dot) -> list[Tile] | None:
         try:
             tile = loop.tile(node, dot.place)
         except Refusal:
-            if node is dot.right or not is_tensor(loop, node, dot.place):
+            if node is dot.right or not is_tensor(loop, node, dot.place) or _is_read_for_it(loop, node):
                 return None
         else:
             found += [tile] if tile is not None else []
     return found
+
+
+def _is_read_for_it(loop: LoopText, node: cst.BaseExpression) -> bool:
+    """Whether an operand is made of a tile that each iteration reads into the registers of a left operand: the next
+    one would read into them while the dot is under way, which nothing of it waits for."""
+    head = loop.function.body.body if isinstance(loop.function.body, cst.IndentedBlock) else ()
+    layouts = {
+        code(small.target)
+        for line in head
+        if isinstance(line, cst.SimpleStatementLine)
+        for small in line.body
+        if isinstance(small, cst.AnnAssign) and any(called(one).startswith("left_layout") for one in walk(small))
+    }
+    needed, work = set[int](), [node]
+    while work and layouts:
+        one = work.pop()
+        if any(called(call) == "load" and names_of(call) & layouts for call in calls_in(one)):
+            return True
+        places = {place for name in names_of(one) for place in loop.assignments(name)} - needed
+        needed |= places
+        made = (simple_assignment(loop.body[place]) for place in places)
+        work += [each[1] for each in made if each is not None]
+    return False
 
 
 def _buffers(rings: Iterable[Ring]) -> frozenset[str]:

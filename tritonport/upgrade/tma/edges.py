@@ -26,10 +26,11 @@ from tritonport.upgrade.tma.boxes import Box
 
 Rows = frozenset[int]
 NONE: Rows = frozenset()
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     {"where", "maximum", "minimum", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "fma", "sigmoid", "tanh",
      "erf", "cos", "sin", "floor", "ceil", "cast", "to", "convert_layout", "clamp"}
 )  # fmt: skip
+"""Functions that compute each element for itself, in whatever layout."""
 _TURNED = frozenset({"permute", "trans"})
 _KINDS = frozenset({"dtype", "shape", "type"})
 _STAGING = frozenset({"dot_operand", "operand_smem", "staged", "exact_smem"})
@@ -219,14 +220,14 @@ class _Follower:
             return self._access(access, node)
         name = called(node)
         values = [self._value(argument.value) for argument in node.args]
-        if isinstance(node.func, cst.Attribute) and name in _ELEMENTWISE:
+        if isinstance(node.func, cst.Attribute) and name in ELEMENTWISE:
             receiver = self._value(node.func.value) if not self._is_language(node.func.value) else NONE
             values.append(receiver)
         if name in _TURNED and (turned := self._turned(node, values)) is not None:
             return turned
         if not any(values):
             return self._elsewhere(node.func) if isinstance(node.func, cst.Attribute) else NONE
-        if name in _ELEMENTWISE or name in _SUMS:
+        if name in ELEMENTWISE or name in _SUMS:
             return NONE.union(*values)
         if name in _STAGING:
             return values[0]
@@ -345,4 +346,4 @@ def _leaves_out(store: Access, row: int, distance: Dim) -> bool:
     return False
 
 
-__all__ = ["unseen"]
+__all__ = ["ELEMENTWISE", "unseen"]

@@ -18,6 +18,7 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.tma.body import BodyWriter, Spelling
 from tritonport.upgrade.tma.dead import without_unread
 from tritonport.upgrade.tma.host import descriptor_text
+from tritonport.upgrade.tma.left import with_left_layouts
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 
 
@@ -66,6 +67,8 @@ def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> l
         params=given.params.with_changes(params=_one_to_a_line([*added, *_undefaulted(given)], node)),
     )
     copied = without_unread(copied, file.computing)
+    if "left_layout" in file.helpers:
+        copied = with_left_layouts(copied, file.helpers["left_layout"])
     copied = copied.with_changes(
         params=copied.params.with_changes(params=_one_to_a_line(list(copied.params.params), node))
     )

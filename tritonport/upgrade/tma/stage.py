@@ -24,6 +24,7 @@ EMITTED = (
     "landed",
     "landed_operand",
     "launch_heuristics",
+    "left_layout",
     "load_tile",
     "of_type",
     "read_alike",
@@ -38,7 +39,8 @@ def written(
     module: SourceModule, plans: Sequence[KernelPlan], spelled: Sequence[Kernel], options: ConvertOptions
 ) -> str:
     """The text of a file with its planned kernels in their new form, and the copies of others spelled out."""
-    renamed = renamed_functions(module, set(EMITTED), options.target, options.triton)
+    emitted = [name for name in EMITTED if name in available(options.target)]
+    renamed = renamed_functions(module, set(emitted), options.target, options.triton)
     functions = {node.name.value for node in walk(module.tree) if isinstance(node, cst.FunctionDef)}
     file = FileNames(
         gluon=alias(module, "triton.experimental.gluon", "gluon"),
@@ -46,7 +48,7 @@ def written(
         triton=alias(module, "triton", "triton"),
         load=_tma_name("descriptor.load", options.triton),
         store=_tma_name("descriptor.store", options.triton),
-        helpers={name: renamed.get(name, name) for name in EMITTED},
+        helpers={name: renamed.get(name, name) for name in emitted},
         computing=available(options.target),
         taken={*functions, *module.bindings.imported, *module.bindings.assigned},
     )
@@ -67,7 +69,7 @@ def written(
         for node in walk(one)
         if isinstance(node, cst.Name)
     }
-    used = {name for name in EMITTED if renamed.get(name, name) in named}
+    used = {name for name in emitted if renamed.get(name, name) in named}
     imports = list(_IMPORTS)
     if not any("triton" in meanings for meanings in module.bindings.imported.values()):
         imports.append("import triton")
