@@ -378,3 +378,43 @@ def test_a_vector_that_is_spread_over_a_tile_is_written_by_its_threads(value: st
     found = upgraded(f"{text}, mask=rows[:, None] < M)\n{behind.partition(chr(10))[2]}")
     said = [one.message for one in found.diagnostics if one.code == "TP412"]
     assert len(said) == 1 and "what it stores is spread over the tile" in said[0]
+
+
+WAITING = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def waiting_kernel(a_ptr, b_ptr, p_ptr, c_ptr, flag_ptr, BLOCK: tl.constexpr):
+    rows, cols = tl.arange(0, BLOCK)[:, None] * BLOCK, tl.arange(0, BLOCK)[None, :]
+    a = tl.load(a_ptr + rows + cols)
+    b = tl.load(b_ptr + rows + cols)
+    if tl.program_id(0) == 0:
+        tl.store(p_ptr + rows + cols, tl.dot(a, b).to(tl.float16))
+        tl.atomic_xchg(flag_ptr, 1)
+    else:
+        while tl.atomic_cas(flag_ptr, 1, 1) != 1:
+            pass
+        p = tl.load(p_ptr + rows + cols)
+        tl.store(c_ptr + rows + cols, tl.dot(p, b))
+
+
+def launch(a, b):
+    p, c, flag = torch.empty_like(a), torch.empty(16, 16), torch.zeros(1, dtype=torch.int32)
+    waiting_kernel[(2,)](a, b, p, c, flag, BLOCK=16)
+    return c
+"""
+
+
+@pytest.mark.parametrize("turns", ["atomics", "flags"])
+def test_what_a_program_waits_for_is_no_copy_of_another_branch(turns: str) -> None:
+    text = WAITING
+    if turns == "flags":
+        text = text.replace("tl.atomic_xchg(flag_ptr, 1)", "tl.store(flag_ptr, 1)").replace(
+            "tl.atomic_cas(flag_ptr, 1, 1) != 1", "tl.load(flag_ptr, volatile=True) != 1"
+        )
+    said = [one.message for one in upgraded(text).diagnostics]
+    assert any(one.startswith("the load of p (from p_ptr)") and "also writes" in one for one in said), said
+    assert any(one.startswith("the store (to p_ptr)") and "also reads" in one for one in said), said

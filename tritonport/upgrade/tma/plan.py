@@ -256,7 +256,9 @@ class _Planner:
         self.writers = _writers(kernel)
         self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
-        self.locks = touches_memory(kernel.node.body, kernel.module, ("atomic_",))
+        self.locks = touches_memory(kernel.node.body, kernel.module, ("atomic_",)) or any(
+            isinstance(node, cst.While) and touches_memory(node.test, kernel.module) for node in walk(kernel.node.body)
+        )
 
     def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
         """The load of the same name in the other branch of the `if` around an access."""
@@ -426,14 +428,14 @@ class _Planner:
             if access.kind == "store" and other.kind == "store" and together and not writes_again(access, other):
                 continue
             writes = other.kind != "load" if access.kind == "load" else other is not access
-            if self.switches.apart(other.node, access.node):
+            if self.switches.apart(other.node, access.node, self.locks):
                 continue
             if not writes or access.base not in self._bases(other) or self._read_first(other, access):
                 continue
             if self._no_row_in_common(other, access) is None:
                 return self._meets(other)
         for name, call, given in self.writers:
-            if access.base in given and not self.switches.apart(call, access.node):
+            if access.base in given and not self.switches.apart(call, access.node, self.locks):
                 return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
         return None
 

@@ -58,12 +58,12 @@ class Switches(dict[int, tuple[Switch, ...]]):
         """Whether all `if`s around a call are decided when the kernel is compiled."""
         return len(self[call]) == len(self.paths[call])
 
-    def apart(self, one: cst.Call, other: cst.Call) -> bool:
+    def apart(self, one: cst.Call, other: cst.Call, locks: bool = False) -> bool:
         """Whether a program that comes to one call does not come to the other: a compile-time value decides, or it
-        takes one branch alone."""
+        takes one branch alone. With locks a program of the other branch may wait for what this one writes."""
         ways = dict(self.paths.get(id(other), ()))
         return any(
-            (test in self.decided or test in self.once) and ways.get(test, branch) != branch
+            (test in self.decided or (test in self.once and not locks)) and ways.get(test, branch) != branch
             for test, branch in self.paths.get(id(one), ())
         )
 
