@@ -30,6 +30,7 @@ def deeper(function: cst.FunctionDef) -> cst.FunctionDef:
 
 def with_chain(function: cst.FunctionDef) -> cst.FunctionDef:
     """The kernel of the launches with its ring one place less deep: a chain of dots frees its tiles early."""
+    function = _with_two_iterations(function)
     swaps: dict[cst.CSTNode, cst.CSTNode] = {}
     for node in (node for decorator in function.decorators for node in walk(decorator)):
         if _is_depth(node) and not any(_keyword(argument) == "chained" for argument in node.args):
@@ -47,6 +48,7 @@ def with_two_places(function: cst.FunctionDef, depths: Mapping[str, str]) -> cst
 
     `depths`: the kernels with a ring of two places at least, and what they call its depth.
     """
+    function = _with_two_iterations(function)
     parameters = {one.name.value for one in function.params.params}
     swaps: dict[cst.CSTNode, cst.CSTNode] = {}
     for node in walk(function.body):
@@ -57,6 +59,21 @@ def with_two_places(function: cst.FunctionDef, depths: Mapping[str, str]) -> cst
         if chooses and wanted:
             tests = [code(node.test), *(f"{depth} < 2" for depth in sorted(wanted))]
             swaps[node.test] = cst.parse_expression(" or ".join(tests))
+    made: cst.FunctionDef = replaced(function, swaps)
+    return made
+
+
+def _with_two_iterations(function: cst.FunctionDef) -> cst.FunctionDef:
+    """The kernel of the launches with two places in its ring for a loop of one iteration too."""
+    swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+    for node in (node for decorator in function.decorators for node in walk(decorator)):
+        for argument in node.args if _is_depth(node) else ():
+            if _keyword(argument) == "iterations" and called(argument.value) != "max":
+                swaps[argument.value] = cst.parse_expression(f"max({code(argument.value)}, 2)")
+            elif _keyword(argument) == "iterations" and isinstance(argument.value, cst.Call):
+                given = argument.value.args
+                if code(given[-1].value) != "2":
+                    swaps[argument.value] = with_arguments(argument.value, [*given, cst.Arg(cst.Integer("2"))])
     made: cst.FunctionDef = replaced(function, swaps)
     return made
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tritonport.analysis.access import Loop
 from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.names import Names
 from tritonport.convert.parameters import has_default, with_commas
@@ -17,7 +18,8 @@ from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import replaced, walk
-from tritonport.upgrade.decided import denied
+from tritonport.upgrade.decided import decides, denied
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code, renamed
 from tritonport.upgrade.facts import Facts
 from tritonport.upgrade.multibuffer.callers import argument_names, call_sites, heuristic_of
@@ -90,6 +92,8 @@ def _entry(module: SourceModule, launched: Kernel, depths: Sequence[Depth], name
         parts.append(f"once={_listed(names)}")
     if stages := _stages(module, launched, rings):
         parts.append(f"num_stages={stages}")
+    if iterations := _iterations(module, launched, rings, spelling.triton):
+        parts.append(f"iterations={iterations}")
     shared_memory = load_targets()[spelling.target].shared_memory - BESIDE.get(family(spelling.target), 0)
     return f"{spelling.helper}({', '.join([*parts, f'shared_memory={shared_memory}'])})"
 
@@ -169,6 +173,52 @@ def _stages(module: SourceModule, launched: Kernel, rings: Sequence[Ring]) -> st
                 found += [f'args["{given}"]' for kernel, given in above if kernel is launched]
     found = list(dict.fromkeys(found))
     return found[0] if len(found) < 2 and found else f"max({', '.join(found)})" if found else ""
+
+
+def _iterations(module: SourceModule, launched: Kernel, rings: Sequence[Ring], triton: str) -> str:
+    """The most iterations that a loop of these rings has, where compile-time arguments alone say it of all of them;
+    else empty. A ring needs no more places."""
+    found: dict[str, None] = {}
+    for ring in rings:
+        for loop in ring.loops:
+            bounds = _counted(loop.loop)
+            known = bounds is not None and all(decides(ring.kernel)(one) for one in bounds)
+            texts = (
+                [_launched_text(module, launched, ring.kernel, one, triton) for one in bounds or ()] if known else []
+            )
+            if len(texts) != 2 or "" in texts:
+                return ""
+            found.setdefault(f"{triton}.cdiv({texts[0]}, {texts[1]})")
+    return next(iter(found)) if len(found) == 1 else f"max({', '.join(found)})" if found else ""
+
+
+def _counted(loop: Loop) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """A size and the step through it, of `range(cdiv(size, step))` or `range(0, size, step)`; None for other loops."""
+    if loop.stop is None or (loop.start is not None and code(loop.start) != "0"):
+        return None
+    if loop.step is not None:
+        return loop.stop, loop.step
+    if not isinstance(loop.stop, cst.Call) or called(loop.stop) != "cdiv" or len(loop.stop.args) != 2:
+        return None
+    size, step = (one.value for one in loop.stop.args)
+    return None if any(one.keyword is not None for one in loop.stop.args) else (size, step)
+
+
+def _launched_text(
+    module: SourceModule, launched: Kernel, kernel: Kernel, node: cst.BaseExpression, triton: str
+) -> str:
+    """What an expression of a function's arguments is at the launch, as source text; empty where that is not told."""
+    above = {
+        name: list(dict.fromkeys(given for one, given in argument_names(module, kernel, name) if one is launched))
+        for name in names_of(node)
+    }
+    if not all(len(names) == 1 for names in above.values()):
+        return ""
+    try:
+        text = code(renamed(node, {name: names[0] for name, names in above.items()}))
+        return HostNames(launched, triton, set()).source(text)
+    except Spelled:
+        return ""
 
 
 def _passing_on(kernel: Kernel, way: Sequence[Kernel], name: str) -> cst.FunctionDef:
