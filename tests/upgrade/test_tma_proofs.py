@@ -299,8 +299,8 @@ REFUSED = {
         "the mask bounds one dimension in two ways",
     ),
     "the largest of two bounds": (
-        "rows < M\n    acc",
-        "rows < tl.maximum(M, tl.load(table))\n    acc",
+        "mask=a_mask",
+        "mask=rows[:, None] < tl.maximum(M, tl.load(table))",
         "is no bound of a coordinate",
     ),
     "a bound that is read from memory": (
