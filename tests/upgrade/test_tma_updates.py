@@ -408,13 +408,19 @@ def launch(a, b):
 """
 
 
-@pytest.mark.parametrize("turns", ["atomics", "flags"])
+@pytest.mark.parametrize("turns", ["atomics", "flags", "a function"])
 def test_what_a_program_waits_for_is_no_copy_of_another_branch(turns: str) -> None:
     text = WAITING
-    if turns == "flags":
+    if turns != "atomics":
         text = text.replace("tl.atomic_xchg(flag_ptr, 1)", "tl.store(flag_ptr, 1)").replace(
             "tl.atomic_cas(flag_ptr, 1, 1) != 1", "tl.load(flag_ptr, volatile=True) != 1"
         )
+    if turns == "a function":
+        wait = "while tl.load(flag_ptr, volatile=True) != 1:\n{}pass\n"
+        text = text.replace(wait.format(" " * 12), "wait(flag_ptr)\n").replace(
+            "@triton.jit\ndef", "@triton.jit\ndef wait(flag_ptr):\n    " + wait.format(" " * 8) + "\n\n@triton.jit\ndef"
+        )
+        assert "        wait(flag_ptr)\n" in text
     said = [one.message for one in upgraded(text).diagnostics]
     assert any(one.startswith("the load of p (from p_ptr)") and "also writes" in one for one in said), said
     assert any(one.startswith("the store (to p_ptr)") and "also reads" in one for one in said), said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import libcst as cst
 
@@ -256,9 +256,7 @@ class _Planner:
         self.writers = _writers(kernel)
         self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
-        self.locks = touches_memory(kernel.node.body, kernel.module, ("atomic_",)) or any(
-            isinstance(node, cst.While) and touches_memory(node.test, kernel.module) for node in walk(kernel.node.body)
-        )
+        self.locks = _waits(kernel.node.body, kernel.module)
 
     def in_other_branch(self, access: Access, operands: Sequence[Access]) -> Access | None:
         """The load of the same name in the other branch of the `if` around an access."""
@@ -510,6 +508,22 @@ def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
                     (path, call, {name for one in call.args for name in reached(one.value, kernel.node, names)})
                 )
     return found
+
+
+@lru_cache(maxsize=256)
+def _waits(node: cst.CSTNode, module: SourceModule, depth: int = 4) -> bool:
+    """Whether programs may wait for each other in a node, or in a jit function that it calls: by atomics, or in a
+    `while` that reads memory."""
+    if touches_memory(node, module, ("atomic_",)):
+        return True
+    for one in walk(node):
+        if isinstance(one, cst.While) and touches_memory(one.test, module):
+            return True
+        path = dotted(one.func) if isinstance(one, cst.Call) and depth else None
+        meanings = module.lookup(path) if path is not None else ()
+        if any(found.kernel and _waits(found.kernel.node.body, found.kernel.module, depth - 1) for found in meanings):
+            return True
+    return False
 
 
 def _assignments(node: cst.FunctionDef) -> Counter[str]:
