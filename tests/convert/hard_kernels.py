@@ -876,6 +876,20 @@ if NO:
 tl.store(out_ptr + i[:, None] * BN + j[None, :], acc)
 """,
     ),
+    "vectors that a loop makes of each other and of a tile": (
+        "x_ptr, y_ptr, out_ptr, steps, BM: tl.constexpr",
+        """
+i = tl.arange(0, BM)
+x = tl.load(x_ptr + i[:, None] * BM + i[None, :])
+a = tl.load(y_ptr + i)
+b = a
+for _ in range(steps):
+    c = tl.sum(x * b[:, None], axis=0) + b
+    a = a - c * tl.max(b * c)
+    b = a + b
+tl.store(out_ptr + i, tl.sum(x * a[:, None], axis=0))
+""",
+    ),
     # Triton's lowering of scans takes blocked layouts alone.
     "a scan of what a dot gives": (
         "x_ptr, y_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",

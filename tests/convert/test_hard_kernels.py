@@ -16,6 +16,8 @@ NOT_AS_WELL = {
     "products in three dimensions",
     "tiles of two orders in an if",
     "a tuple of indices that tiles of two orders read",
+    # Read before the loop in the layout that it has there; the compiler converts it once.
+    "vectors that a loop makes of each other and of a tile",
 }
 # The original itself does not compile with a helper's `None` argument.
 NOT_COMPILED = {"a helper with a pointer that may be None"}

@@ -354,27 +354,40 @@ def given_cheaply(value: Value) -> bool:
 
 
 def _recomputable(value: Value, known: dict[int, bool]) -> bool:
-    if id(value) in known:
-        return known[id(value)]
-    if value.focus is not None and value.focus.pinned is not None:
-        return False
-    if value.op == "parameter" and (value.rank == 1 or given_cheaply(value)):
+    """Whether a value and all that it is computed from are cheap to have again; what a loop carries, by what it is
+    computed from there too."""
+    reached: dict[int, Value] = {}
+    work = [value]
+    while work:
+        one = work.pop()
+        if id(one) in reached or known.get(id(one)):
+            continue
         # An index vector that a helper is given is converted once, at its head; what is made of it is written again.
-        return True
-    # Assumed while its own operands are looked at: a loop that carries the value decides by what enters it.
-    known[id(value)] = True
+        given = one.op == "parameter" and (one.rank == 1 or given_cheaply(one))
+        if known.get(id(one)) is False or _is_pinned(one) or not (given or _is_simple(one)):
+            known[id(value)] = False
+            return False
+        reached[id(one)] = one
+        if not given:
+            work += [operand.value for operand in one.operands if _has_focus(operand.value)]
+    known.update(dict.fromkeys(reached, True))
+    return True
+
+
+def _has_focus(value: Value) -> bool:
+    return value.is_tensor and value.focus is not None
+
+
+def _is_pinned(value: Value) -> bool:
+    return value.focus is not None and value.focus.pinned is not None
+
+
+def _is_simple(value: Value) -> bool:
+    """Whether an operation is cheap: index arithmetic, or a vector that is read from memory."""
     # A column of a tile is a vector too, whether its axis was added before or after it was read.
     is_vector = sum(not size.is_one for size in value.shape) <= 1
     simple = (value.arithmetic and value.op != "reshape") or (value.op == "load" and is_vector and not value.once)
-    known[id(value)] = (
-        value.is_tensor
-        and simple
-        and all(
-            not operand.value.is_tensor or operand.value.focus is None or _recomputable(operand.value, known)
-            for operand in value.operands
-        )
-    )
-    return known[id(value)]
+    return value.is_tensor and simple
 
 
 def _demote(value: Value, want: Term) -> None:
