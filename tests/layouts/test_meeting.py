@@ -27,6 +27,18 @@ def kernel(x_ptr, y_ptr, keep_ptr, out_ptr, BLOCK: tl.constexpr):
     keep = tl.load(keep_ptr + rows * BLOCK + cols)
     tl.store(out_ptr + rows * BLOCK + cols, tl.where(keep > 0, acc * 0.5, -1.0))
 """
+CONJUGATE = """
+def kernel(h_ptr, q_ptr, out_ptr, steps, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    h = tl.load(h_ptr + rows[:, None] * BLOCK + rows[None, :])
+    r = tl.load(q_ptr + rows)
+    p = r
+    for _ in range(steps):
+        q = tl.sum(h * p[:, None], axis=0) + p
+        r = r - q / tl.sum(p * q)
+        p = r + p
+    tl.store(out_ptr + rows, tl.sum(h * r[:, None], axis=0))
+"""
 
 
 def _modules(text: str, tmp_path: Path, target: str = "sm_90") -> list[Any]:
@@ -137,3 +149,11 @@ def test_an_index_of_64_bits_is_cast_to_the_type_of_memory_before_it_is_converte
     """What a loop carries keeps the type it begins with, whatever is known of what the loop makes of it."""
     text = convert(HEAD + INDEX.lstrip("\n"), VERSION).text
     assert "gl.convert_layout(where.to(out_ptr.dtype.element_ty), out_layout)" in text
+
+
+def test_a_sum_of_a_tile_is_converted_to_the_vectors_that_it_meets(tmp_path: Path) -> None:
+    """The search direction of conjugate gradients stays in the layout in which the next product reads it."""
+    signature = {"h_ptr": "*fp32", "q_ptr": "*fp32", "out_ptr": "*fp32", "steps": "i32"}
+    original, port = (_compiled(one, signature, dict(BLOCK=64), "sm_90") for one in _modules(CONJUGATE, tmp_path))
+    assert (port.conversions_in_loops, original.conversions_in_loops) == (1, 1)
+    assert port.conversions <= original.conversions
