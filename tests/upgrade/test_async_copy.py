@@ -214,6 +214,75 @@ def test_a_start_is_asked_for_as_it_is_where_the_loop_begins() -> None:
         assert ("a_ring" in text) == (runs is not None)
 
 
+FUNCTIONS = """
+@triton.jit
+def checked(i):
+    tl.device_assert(i >= 0)
+    return i
+
+
+@triton.jit
+def taken(p):
+    return counted(p)
+
+
+@triton.jit
+def counted(p):
+    return tl.atomic_add(p, 1)
+
+
+@triton.jit
+def put(p, x):
+    tl.store(p, x)
+
+
+@triton.jit
+def half(i):
+    return i // 2
+
+
+@triton.jit
+def matmul_kernel("""
+LEFT = "        left = K - k * BLOCK_K\n"
+ACTS = {
+    LEFT.replace("k *", "checked(k) *"): "copied from depends on checked, which does more than compute a number",
+    LEFT.replace("k *", "taken(c_ptr) *"): "copied from depends on taken, which does more than compute a number",
+    f"{LEFT}        put(a_ptr + left, 1.0)\n": "its loop gives a_ptr to put, which writes memory",
+    f"{LEFT}        put(c_ptr + left, 1.0)\n": None,
+    LEFT.replace("k *", "half(k) *"): None,
+}
+
+
+@pytest.mark.parametrize("line", ACTS)
+def test_what_a_function_of_the_file_does_is_seen(line: str) -> None:
+    text = matmul().replace("@triton.jit\ndef matmul_kernel(", FUNCTIONS.lstrip("\n"))
+    found = upgraded(text.replace(LEFT, line))
+    said = [one.message for one in found.diagnostics if one.code == "TP301"]
+    assert ("a_ring" in found.text) == (ACTS[line] is None)
+    assert not said if ACTS[line] is None else all(str(ACTS[line]) in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("number", "tensor"),
+    [
+        ("(k - 2) // 2 + 4", True),
+        ("(k - 2) % 2 + 4", True),
+        ("half(k) + 4", True),
+        ("k // 2", False),
+        ("k * 2 - 1", False),
+    ],
+)
+def test_an_index_is_divided_ahead_as_in_its_iteration(number: str, tensor: bool, tmp_path: Path) -> None:
+    text = matmul().replace("@triton.jit\ndef matmul_kernel(", FUNCTIONS.lstrip("\n"))
+    text = text.replace(LEFT, f"        left = K - ({number}) * BLOCK_K\n")
+    port = upgraded(text).text
+    assert ("gl.to_tensor(i)" in port) == tensor
+    given = operands(72, 40, 130, torch.float16, "plain")
+    got = run(port, tmp_path, "sm_80", **given) if tensor else None
+    if got is not None:
+        torch.testing.assert_close(got, run(text, tmp_path, "sm_80", **given), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("mask", ["((offs_m // 3 + k) % 2 == 0)[:, None]", "((offs_m // 3 + k) % 2 > 0)[:, None]"])
 def test_rows_anywhere_give_the_same(mask: str, tmp_path: Path) -> None:
     load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"

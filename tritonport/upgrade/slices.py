@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tritonport.analysis.access import Loop
+from tritonport.source.kernel import Kernel
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, is_dot
 from tritonport.upgrade.facts import Facts, covered, may_meet
 
 _EFFECTS = ("load", "store", "atomic_", "wait", "arrive", "commit", "copy", "device_print", "device_assert")
+_DIVIDES = (cst.FloorDivide, cst.Modulo, cst.Divide)
 
 
 class NotSplit(Exception):
@@ -88,10 +92,39 @@ def made_anew(
     return sorted(known.keys() - carried)
 
 
-def asks_for_more(body: Sequence[cst.BaseStatement], ahead: Iterable[int], index: str) -> bool:
-    """Whether what runs ahead asks the index of a loop for more than arithmetic, which a number lacks."""
-    nodes = (node for place in ahead for node in walk(body[place]))
-    return any(isinstance(node, cst.Attribute) and index in names_of(node.value) for node in nodes)
+def asks_for_more(body: Sequence[cst.BaseStatement], ahead: Iterable[int], loop: Loop, kernel: Kernel) -> bool:
+    """Whether what runs ahead asks the index of a loop, or what is made of that and of compile-time numbers, for more
+    than sums and products: a number lacks what a tensor has, and is divided another way where it is below zero."""
+    index = loop.target
+    numbers = {index}
+    sizes = {one.name for one in kernel.parameters if one.constexpr}
+
+    def is_number(node: cst.CSTNode) -> bool:
+        return bool(names_of(node) & numbers) and names_of(node) <= numbers | sizes
+
+    def may_be_below_zero(node: cst.CSTNode) -> bool:
+        counts_up = loop.start is None or isinstance(loop.start, cst.Integer)
+        goes_down = any(isinstance(one, (cst.Subtract, cst.Minus)) for one in walk(node))
+        return goes_down or not counts_up or bool(names_of(node) & numbers - {index})
+
+    for place in ahead:
+        statement = body[place]
+        for node in walk(statement):
+            if isinstance(node, cst.Attribute) and (index in names_of(node.value) or is_number(node.value)):
+                return True
+            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _DIVIDES):
+                if is_number(node.left) and may_be_below_zero(node.left):
+                    return True
+            elif isinstance(node, cst.Call) and any(is_number(one.value) for one in node.args):
+                path = dotted(node.func)
+                if path is not None and any(one.kernel is not None for one in kernel.module.lookup(path)):
+                    return True
+                if called(node).startswith("rand"):
+                    return True
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.Assign) and is_number(small.value):
+            numbers |= set(assigned_names(_wrapped(statement)))
+    return False
 
 
 ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)

@@ -28,6 +28,18 @@ def reads_more(module: SourceModule, path: str) -> bool:
     return any(_calls(callee, READS_MORE, False) for callee in _functions(module, path))
 
 
+def acting(module: SourceModule, node: cst.CSTNode) -> str | None:
+    """A jit function that a node calls and that, itself or in what it calls, does more than compute: it reads or writes
+    memory, or prints."""
+    for call in walk(node):
+        path = dotted(call.func) if isinstance(call, cst.Call) else None
+        if path is not None and any(
+            _calls(callee, (*READS_MORE, "device_"), False) for callee in _functions(module, path)
+        ):
+            return path
+    return None
+
+
 def _functions(module: SourceModule, path: str) -> list[Kernel]:
     return [meaning.kernel for meaning in module.lookup(path) if meaning.kernel is not None]
 
@@ -48,4 +60,4 @@ def _calls(function: Kernel, names: tuple[str, ...], whole: bool, depth: int = _
     return False
 
 
-__all__ = ["READS_MORE", "makes_tiles", "reads_more"]
+__all__ = ["READS_MORE", "acting", "makes_tiles", "reads_more"]

@@ -14,6 +14,7 @@ from tritonport.upgrade.async_copy.plan import Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed
 from tritonport.upgrade.legality import HINTS
+from tritonport.upgrade.slices import asks_for_more
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,13 @@ class LoopWriter:
 
     def _prologue(self) -> cst.BaseStatement:
         index, body = self.counter, []
-        if self.bounds.index_of(index) != index:
+        first = self.bounds.index_of(index)
+        split, kernel = self.plan.split, self.plan.copies[0].access.kernel
+        if asks_for_more(self.plan.body, split.ahead, self.plan.loop, kernel):
+            first = f"{self.use.gl}.to_tensor({first})"
+        if first != index:
             index = self.next
-            body.append(self._statement(f"{index} = {self.bounds.index_of(self.counter)}"))
+            body.append(self._statement(f"{index} = {first}"))
         body += self._copies(index, self.counter, bare=True)
         loop = self._statement(f"for {self.counter} in {self.use.gl}.static_range({self.use.buffers}):\n    pass")
         assert isinstance(loop, cst.For)

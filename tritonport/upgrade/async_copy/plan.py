@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, Loop, accesses_of
+from tritonport.analysis.access.effects import acting
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
+from tritonport.source.syntax import dotted
 from tritonport.source.walk import walk
 from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
 from tritonport.upgrade.slices import NotSplit, Split, is_pure, names_of, split
+from tritonport.upgrade.tma.assume import WRITES, pointing, reached, touches_memory
 
 ZEROS = ("none", "any", "0", "0.0")
 
@@ -112,7 +116,7 @@ def _plan_loop(
         refused += [Refused(access, reason) for reason in found]
     if not copies:
         return None, refused
-    problem = _loop_problem(kernel, loop, copies, accesses)
+    problem = _loop_problem(kernel, loop, copies, accesses) or _written_by_function(kernel, loop, copies)
     if problem is None:
         try:
             return LoopPlan(loop, tuple(body), tuple(copies), _split(kernel, loop, body, copies)), refused
@@ -218,7 +222,32 @@ def _is_positive(step: cst.BaseExpression, kernel: Kernel, copies: Sequence[Copy
 def _split(kernel: Kernel, loop: Loop, body: Sequence[cst.BaseStatement], copies: Sequence[Copy]) -> Split:
     loads = {copy.place: [copy.pointer, *([copy.mask] if copy.mask is not None else [])] for copy in copies}
     kept = [copy.mask for copy in copies if copy.refill and copy.mask is not None]
-    return split(body, loads, kept, _live_after(kernel, loop), loop.target)
+    found = split(body, loads, kept, _live_after(kernel, loop), loop.target)
+    for place in found.ahead:
+        for part in loads.get(place, [body[place]]):
+            function = acting(kernel.module, part)
+            if function is not None:
+                raise NotSplit(f"where it is copied from depends on {function}, which does more than compute a number")
+    return found
+
+
+def _written_by_function(kernel: Kernel, loop: Loop, copies: Sequence[Copy]) -> str | None:
+    """That a loop gives a tensor that it copies to a function that writes memory."""
+    bases = {copy.access.base for copy in copies}
+    names = partial(pointing, module=kernel.module)
+    for call in walk(loop.node):
+        path = dotted(call.func) if isinstance(call, cst.Call) else None
+        called_ = (
+            [one.kernel for one in kernel.module.lookup(path) if one.kernel is not None] if path is not None else []
+        )
+        if not isinstance(call, cst.Call) or not any(
+            touches_memory(one.node.body, one.module, WRITES) for one in called_
+        ):
+            continue
+        given = {name for one in call.args for name in reached(one.value, kernel.node, names)}
+        for base in sorted(given & {base for base in bases if base is not None}):
+            return f"its loop gives {base} to {path}, which writes memory"
+    return None
 
 
 def _live_after(kernel: Kernel, loop: Loop) -> set[str]:

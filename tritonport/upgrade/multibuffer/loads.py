@@ -84,7 +84,7 @@ def with_loads_ahead(module: SourceModule, names: set[str], gl: str) -> SourceMo
         taken = Names({*names_of(kernel.node), *assigned_names(kernel.node), *module.bindings.functions})
         plans = [plan for node in pipelined(module, kernel) if (plan := plan_loop(module, kernel, node)) is not None]
         swaps: dict[cst.CSTNode, Sequence[cst.BaseStatement]] = {
-            plan.loop.node: _Writer(plan, module, taken, gl).write() for plan in plans
+            plan.loop.node: _Writer(plan, module, kernel, taken, gl).write() for plan in plans
         }
         if swaps:
             changed[kernel.node] = kernel.node.with_changes(body=spliced(kernel.node.body, swaps))
@@ -216,8 +216,8 @@ def _value_of(line: cst.BaseStatement) -> cst.BaseExpression:
 class _Writer:
     """Writes one loop anew."""
 
-    def __init__(self, plan: Plan, module: SourceModule, names: Names, gl: str) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, module: SourceModule, kernel: Kernel, names: Names, gl: str) -> None:
+        self.plan, self.kernel = plan, kernel
         self.module = module
         self.names = names
         self.gl = gl
@@ -249,7 +249,7 @@ class _Writer:
         early = {**self.ahead, **{name: self.names.fresh(f"first_{name}") for name in self.anew}}
         made = (
             f"{self.gl}.to_tensor({first})"
-            if asks_for_more(self.plan.body, self.plan.split.ahead, self.index)
+            if asks_for_more(self.plan.body, self.plan.split.ahead, self.plan.loop, self.kernel)
             else first
         )
         index = self.names.fresh(f"first_{self.index}")

@@ -200,7 +200,7 @@ class _LoopWriter:
         return self.ring.over_ring([*body, *put_together(lines, bare=True)])
 
     def _needs_tensor(self) -> bool:
-        return asks_for_more(self.plan.body, self.plan.split.ahead, self.index)
+        return asks_for_more(self.plan.body, self.plan.split.ahead, self.plan.loop, self.ring.ring.kernel)
 
     def _steady(self) -> cst.BaseStatement:
         use, split = self.ring, self.plan.split

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from tritonport.analysis.access.effects import acting
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
@@ -238,7 +239,7 @@ def function_with_effects(module: SourceModule, node: cst.CSTNode) -> str | None
         return False
 
     calls = (dotted(call.func) for call in walk(node) if isinstance(call, cst.Call))
-    return next((path for path in calls if path in functions and acts(path)), None)
+    return next((path for path in calls if path in functions and acts(path)), None) or acting(module, node)
 
 
 def _writing_function(module: SourceModule, loop: cst.CSTNode) -> str | None:

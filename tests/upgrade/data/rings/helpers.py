@@ -85,7 +85,7 @@ def inner(x_desc, acc, n, layout: gl.constexpr, NUM_BUFFERS: gl.constexpr):
     phase = 0
     stop = n * 16
     for i in gl.static_range(NUM_BUFFERS):
-        early_j = i * 16
+        early_j = gl.to_tensor(i * 16)
         fetch(where=x_desc, at=(early_j, 0), full=x_ready.index(i), into=x_ring.index(i), on=early_j < stop)
     for j in range(0, stop, 16):
         mbarrier.wait(x_ready.index(slot), phase)
