@@ -13,6 +13,7 @@ import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
+from tritonport.analysis.access.calls import CallReader
 from tritonport.analysis.access.expressions import ExpressionReader
 from tritonport.analysis.access.forms import Each, Form, Opaque, Several, Value
 from tritonport.source.kernel import Kernel
@@ -91,7 +92,7 @@ def followed(reader: ExpressionReader, node: cst.Call, callee: Kernel, depth: in
         return None
 
 
-class _Function(ExpressionReader):
+class _Function(CallReader):
     """Evaluates the body of a function with the forms of a call's arguments."""
 
     def __init__(self, caller: ExpressionReader, node: cst.Call, callee: Kernel, depth: int) -> None:

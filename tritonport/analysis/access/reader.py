@@ -8,30 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TypeGuard
 
 import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
 from tritonport.analysis.access.accesses import Access
-from tritonport.analysis.access.expressions import WIDE, Environment, ExpressionReader
-from tritonport.analysis.access.forms import ALWAYS, Condition, Form, Mask, Opaque, Several, Value
+from tritonport.analysis.access.behind import (
+    at_iteration,
+    either_value,
+    facts_of,
+    is_number,
+    marked,
+    opposite_of,
+    trips_of,
+)
+from tritonport.analysis.access.expressions import Environment
+from tritonport.analysis.access.forms import Form, Mask, Opaque, Several, Value
 from tritonport.analysis.access.hidden import Hiding
-from tritonport.analysis.access.indexed import by_count, by_index, goes_down, quotient
-from tritonport.analysis.access.inlined import followed
-from tritonport.analysis.access.loops import Loop, iteration_of, read_loop, visible
+from tritonport.analysis.access.loops import Loop, iteration_of, read_loop
+from tritonport.analysis.access.recording import AccessReader, is_called
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
-
-_BY_SIZE = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
-
-
-def is_called(module: SourceModule, kernel: Kernel) -> bool:
-    """Whether other kernels of the file call one, so that its arguments may be tiles."""
-    return any(caller is not kernel for caller, _ in module.calls.get(kernel.name, ()))
 
 
 def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) -> list[Access]:
@@ -43,68 +43,13 @@ def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) ->
     return Reader(module, kernel, loose).read()
 
 
-class Reader(ExpressionReader):
+class Reader(AccessReader):
     """Reads one kernel; `read` gives its accesses."""
-
-    def __init__(self, module: SourceModule, kernel: Kernel, loose: bool = False) -> None:
-        super().__init__(module, kernel, loose)
-        self.found: list[Access] = []
-        self.recording = True
-        self.loops: tuple[Loop, ...] = ()
-        self.branches = 0
-        self.target = ""
-        self.made = set(self.parameters)
-        self.origins: dict[str, str] = {}
-        self.parts: dict[tuple[str, int], str] = {}
-        self.joins: dict[str, list[int]] = {}
-        self.partial: frozenset[str] = frozenset()
-        self.decided: dict[str, dict[str, tuple[Value, Value, Value]]] = {}
-        self.facts: tuple[Condition, ...] = ()
-        self.loads: dict[int, tuple[Form | Opaque, str]] = {}
-        self.counts: tuple[tuple[frozenset[str], Dim], ...] = ()
-        called = is_called(module, kernel)
-        no_pointers = _numbers_in(kernel.node.body)
-        for parameter in kernel.parameters:
-            # The pointer of `first + x_ptr` is `x_ptr`.
-            number = parameter.constexpr or parameter.name in no_pointers
-            value: Value = forms.scalar(parameter.name, None if number else parameter.name)
-            if called and not parameter.constexpr:
-                value = Opaque(f"`{parameter.name}` is what the callers of {kernel.name} pass")
-            self.environment[parameter.name] = value
 
     def read(self) -> list[Access]:
         """The accesses in source order."""
         self._block(self.kernel.node.body)
         return self.found
-
-    def indexed(self, number: Dim) -> Dim:
-        return by_index(number, self.loops)
-
-    def divided(self, number: Dim, divisor: Dim) -> Dim | None:
-        # `start // BLOCK` of a loop over whole blocks counts its iterations; a sum stays one number.
-        up = [loop for loop in visible(self.loops) if not goes_down(loop)]
-        found = quotient(by_count(number, up), divisor)
-        return found if found is not None and len(found.terms) == 1 else None
-
-    def loaded(self, node: cst.Call, found: Opaque) -> Value:
-        """A number that is read has a name of its own, of this load in this iteration of the loops around it."""
-        address, target = self.loads.get(id(node), (found, ""))
-        if self.loose or not isinstance(address, Form) or not address.is_scalar:
-            return found
-        return self._numbered(node, found, target)
-
-    def returned(self, node: cst.Call, found: Opaque) -> Value:
-        return self._numbered(node, found, "")
-
-    def _numbered(self, node: cst.Call, found: Opaque, target: str) -> Opaque:
-        key = (f"load {id(node)}", 0)
-        if key not in self.parts:
-            around = "".join(f" in {loop.target or 'iteration'}" for loop in self.loops)
-            self.parts[key] = self._own_name(f"{target or 'a number'}{WIDE}{around}")
-        return replace(found, number=forms.scalar(self.parts[key]))
-
-    def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
-        return followed(self, node, callee)
 
     # -- statements
 
@@ -161,14 +106,6 @@ class Reader(ExpressionReader):
             else Opaque(f"`{self.text(target)}` is one of several results", target)
         )
 
-    def _own_name(self, wanted: str) -> str:
-        """A name for a number that a call returns: the variable's, unless that stands for something else already."""
-        name, number = wanted, 2
-        while name in self.made:
-            name, number = f"{wanted}#{number}", number + 1
-        self.made.add(name)
-        return name
-
     def _augmented(self, small: cst.AugAssign) -> None:
         operators: dict[type[cst.BaseAugOp], cst.BaseBinaryOp] = {
             cst.AddAssign: cst.Add(),
@@ -191,9 +128,9 @@ class Reader(ExpressionReader):
         known = self._known_in(statement, before)
         self.branches += 1
         self.environment.update({name: branches[0] for name, branches in known.items()})
-        self.facts = (*known_facts, *_facts(holds))
+        self.facts = (*known_facts, *facts_of(holds))
         self._block(statement.body)
-        self.facts = (*known_facts, *_opposite(holds))
+        self.facts = (*known_facts, *opposite_of(holds))
         then, self.environment = self.environment, {**before, **{name: both[1] for name, both in known.items()}}
         first, self.partial = self.partial, partial
         if isinstance(statement.orelse, cst.If):
@@ -214,8 +151,8 @@ class Reader(ExpressionReader):
                 merged[name] = found
             else:
                 atom = self._joined(name, statement)
-                merged[name] = self._masks(statement, one, other) or _either(name, atom, one, other, self.loose)
-                if _is_number(one) and _is_number(other):
+                merged[name] = self._masks(statement, one, other) or either_value(name, atom, one, other, self.loose)
+                if is_number(one) and is_number(other):
                     self.origins[atom] = f"min({forms.show(one.offset)}, {forms.show(other.offset)})"
                 if self._is_fixed(statement.test):
                     self.decided.setdefault(self.text(statement.test), {})[name] = (merged[name], one, other)
@@ -261,7 +198,7 @@ class Reader(ExpressionReader):
         loop.end = self._bound(loop.stop, forms.ZERO) if loop.stop is not None else None
         loop.ends = tuple(one.offset for one in self._bounds(Form(loop.end))) if loop.end is not None else ()
         start = self.evaluate(loop.start) if loop.start is not None else Form(forms.ZERO)
-        loop.first = start.offset if _is_number(start) else None
+        loop.first = start.offset if is_number(start) else None
         loop.unknown = start.reason if isinstance(start, Opaque) else ""
         loop.stride = self._bound(loop.step, dims.ONE)
         before = dict(self.environment)
@@ -275,7 +212,7 @@ class Reader(ExpressionReader):
         hiding = Hiding(atom, self.origins)
         self.facts = tuple(one for one in facts if not hiding.is_about(one))
         known = hiding.seen(before)
-        self.environment = {**known, **{name: _marked(name, known[name]) for name in carried}}
+        self.environment = {**known, **{name: marked(name, known[name]) for name in carried}}
         counts = self.counts
         self._iterate(node, loop, atom)
         changing = {atom, *assigned_names(node.body)}
@@ -289,7 +226,7 @@ class Reader(ExpressionReader):
         self.recording = recording
         self._iterate(node, loop, atom)
         self.loops, self.branches, self.facts = outer, branches, facts
-        trips = _trips(loop)
+        trips = trips_of(loop)
         after = {
             name: self._after(self._joined(name, node, "after a loop"), before[name], moved[name], trips)
             for name in carried
@@ -321,9 +258,9 @@ class Reader(ExpressionReader):
         after = self.environment[name]
         if not isinstance(before, Form) or not isinstance(after, Form) or before.axes != after.axes:
             return None
-        marked = _marked(name, before)
-        assert isinstance(marked, Form)
-        change = forms.plus(after.offset, marked.offset, -1)
+        began = marked(name, before)
+        assert isinstance(began, Form)
+        change = forms.plus(after.offset, began.offset, -1)
         parts = [text for part in change.atoms() for text in (part, self.origins.get(part, ""))]
         if any("movement of" in text or " after an if" in text for text in parts):
             return None
@@ -334,7 +271,7 @@ class Reader(ExpressionReader):
         """The environment at the head of an iteration."""
         self.environment = dict(before)
         for name, change in moved.items():
-            self.environment[name] = _at_iteration(before[name], change, self._iteration(loop, atom))
+            self.environment[name] = at_iteration(before[name], change, self._iteration(loop, atom))
 
     def _steady(
         self, node: cst.For | cst.While, loop: Loop, atom: str, before: Environment, moved: Mapping[str, Dim | None]
@@ -370,155 +307,6 @@ class Reader(ExpressionReader):
         if loop.kind == "range" and loop.start is None and loop.step is None:
             return dims.symbol(atom)
         return dims.symbol(iteration_of(atom))
-
-    # -- accesses
-
-    def memory(self, node: cst.Call, kind: str) -> Value:
-        """Record a load, a store or an atomic; its address."""
-        names = ("pointer", "value", "mask", "other") if kind != "load" else ("pointer", "mask", "other")
-        given: dict[str, cst.BaseExpression] = {}
-        for place, argument in enumerate(node.args):
-            name = (
-                argument.keyword.value if argument.keyword is not None else names[place] if place < len(names) else ""
-            )
-            given[name] = argument.value
-        target = self.target
-        self.target = ""
-        address = self.evaluate(given["pointer"]) if "pointer" in given else Opaque("there is no pointer", node)
-        if not isinstance(address, (Form, Opaque)):
-            address = Opaque(f"`{self.text(given['pointer'])}` is no address", node)
-        self.loads[id(node)] = (address, target)
-        mask = self._mask(given.get("mask"))
-        for name in ("value", "other"):
-            if name in given:
-                self.evaluate(given[name])
-        if not self.recording:
-            return address
-        loop = self.loops[-1] if self.loops else None
-        self.found.append(
-            Access(
-                self.kernel,
-                node,
-                kind,
-                target if kind == "load" else "",
-                address,
-                mask,
-                given.get("other"),
-                self.loops,
-                self.branches > 0,
-                (loop.target or "iteration") if loop is not None else "",
-                self._step(loop),
-                self._numbers(),
-                dict(self.origins),
-                self.partial,
-                self.facts,
-                self.counts,
-            )
-        )
-        return address
-
-    def _numbers(self) -> dict[str, Dim]:
-        """The names that stand for a number, or for what may be one that is read from memory."""
-        values = {
-            name: value.number if isinstance(value, Opaque) else value for name, value in self.environment.items()
-        }
-        return {name: value.offset for name, value in values.items() if value is not None and _is_number(value)}
-
-    def _step(self, loop: Loop | None) -> Dim:
-        if loop is None or loop.step is None:
-            return dims.ONE
-        return loop.stride if loop.stride is not None else dims.ONE
-
-    def _mask(self, node: cst.BaseExpression | None) -> Mask | None:
-        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return None
-        value = self.evaluate(node)
-        if value in (forms.NOTHING, forms.TRUE):
-            return None
-        if isinstance(value, Mask):
-            return value
-        flag = isinstance(value, Form) and not any(value.axes)
-        return Mask(flags=(self.text(node),)) if flag else Mask(opaque=(self.text(node),))
-
-
-def _numbers_in(body: cst.BaseSuite) -> set[str]:
-    """The names that a kernel multiplies, divides, compares by size or counts to: what no pointer is."""
-    found: set[str] = set()
-    for node in walk(body):
-        parts: list[cst.BaseExpression] = []
-        if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, (cst.Add, cst.Subtract)):
-            parts = [node.left, node.right]
-        elif isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, _BY_SIZE):
-            parts = [node.left, *(one.comparator for one in node.comparisons)]
-        elif isinstance(node, cst.For) and isinstance(node.iter, cst.Call):
-            parts = [one.value for one in node.iter.args]
-        found |= {one.value for one in parts if isinstance(one, cst.Name)}
-    return found
-
-
-def _is_number(value: Value) -> TypeGuard[Form]:
-    return isinstance(value, Form) and value.is_scalar
-
-
-def _facts(test: Value) -> list[Condition]:
-    """What is known of numbers where a test holds."""
-    conditions = test.conditions if isinstance(test, Mask) else ()
-    return [one for one in conditions if one.form.is_scalar and one.bound.is_scalar and one.when == ALWAYS]
-
-
-def _opposite(test: Value) -> list[Condition]:
-    """What is known of numbers where a test does not hold: the opposite of one comparison."""
-    found = _facts(test)
-    if not isinstance(test, Mask) or len(test.conditions) != 1 or test.opaque or test.flags or not found:
-        return []
-    other = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-    return [replace(one, operator=other[one.operator]) for one in found]
-
-
-def _either(name: str, atom: str, one: Value, other: Value, loose: bool) -> Value:
-    """What a name is after an `if`: the same coordinates with another start, or nothing affine.
-
-    loose: where it is a number in one branch, an argument in the other one is no pointer.
-    """
-    if loose and _is_number(one) and _is_number(other) and None in (one.head, other.head):
-        return forms.scalar(atom)
-    if isinstance(one, Form) and isinstance(other, Form) and one.axes == other.axes and one.head == other.head:
-        base = dims.symbol(one.head) if one.head is not None else forms.ZERO
-        return replace(one, offset=forms.plus(base, dims.opaque(atom, "")))
-    for value in (one, other):
-        if isinstance(value, Opaque):
-            return forms.unnumbered(value)
-    if isinstance(one, Mask) and isinstance(other, Mask):
-        return Mask(opaque=(atom,))
-    return Opaque(f"`{name}` differs between the branches of an if")
-
-
-def _marked(name: str, value: Value) -> Value:
-    """A carried name as it is at the head of an iteration, with its unknown movement as an atom."""
-    if isinstance(value, Form):
-        return replace(value, offset=forms.plus(value.offset, dims.opaque(f"movement of {name}", "")))
-    if isinstance(value, Several):
-        return Opaque(f"`{name}` is carried through the loop")
-    return forms.unnumbered(value) if isinstance(value, Opaque) else value
-
-
-def _at_iteration(before: Value, change: Dim | None, iteration: Dim) -> Value:
-    if change == forms.ZERO and isinstance(before, Mask):
-        return before
-    if change is not None and isinstance(before, Form):
-        return replace(before, offset=forms.plus(before.offset, forms.times(change, iteration)))
-    if isinstance(before, Opaque):
-        return forms.unnumbered(before)
-    return Opaque("is carried through the loop by more than the addition of a number")
-
-
-def _trips(loop: Loop) -> Dim | None:
-    """How many iterations a loop has, if that is none below zero; None where it is not known."""
-    if loop.kind not in ("range", "static_range") or None in (loop.first, loop.end, loop.stride):
-        return None
-    assert loop.first is not None and loop.end is not None and loop.stride is not None
-    found = quotient(forms.plus(loop.end, loop.first, -1), loop.stride)
-    return forms.ZERO if found is not None and found.value is not None and found.value < 0 else found
 
 
 __all__ = ["Reader", "is_called"]

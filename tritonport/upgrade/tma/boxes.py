@@ -9,82 +9,37 @@ largest extent there is: the copy then reads what the pointers read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tritonport.analysis import dims
-from tritonport.analysis.access import Access, Axis, Condition, Form, Loop, Mask
+from tritonport.analysis.access import Access, Axis, Condition, Form, Mask
 from tritonport.analysis.access.expressions import NARROW, WIDE
-from tritonport.analysis.access.forms import ALWAYS, ZERO, Paths, plus, show, times
+from tritonport.analysis.access.forms import ALWAYS, ZERO, plus, show, times
 from tritonport.analysis.access.loops import visible
 from tritonport.analysis.dims import Dim, Monomial
 from tritonport.source.kernel import Kernel
 from tritonport.upgrade.legality import MAX_TMA_RANK, NO_DESCRIPTOR, Reason
 from tritonport.upgrade.tma.assume import reached
+from tritonport.upgrade.tma.sides import (
+    Box,
+    Extent,
+    Refusal,
+    Side,
+    bounded_text,
+    counted_along,
+    holds_anyway,
+    indexed,
+    is_below_something,
+    joined,
+    moved_inside,
+    with_sums,
+)
 from tritonport.upgrade.tma.signs import in_whole_steps, never_negative
-from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, by_index, goes_down, quotient, term
+from tritonport.upgrade.tma.terms import HostNames, KernelNames, Spelled, goes_down, quotient, term
 
 _MARKS = re.compile(rf"(?:{WIDE}|{NARROW})(?: in \w+)?")
 """What the names of numbers out of memory have behind what the kernel calls them."""
-
-
-@dataclass(frozen=True)
-class Extent:
-    """A bound of the tensor along one dimension; `when`: the ways through the kernel on which the mask asks for it."""
-
-    size: Dim
-    when: Paths = ALWAYS
-
-
-@dataclass(frozen=True)
-class Side:
-    """One dimension of a descriptor.
-
-    Attributes:
-        axis: the dimension of the tile; None outside of it, where the box is one wide.
-        size: the extent of the box, as source text.
-        stride: elements between neighbours.
-        extents: bounds of the tensor, the least of which counts; empty where nothing bounds it.
-        coordinate: where the box begins.
-    """
-
-    axis: int | None
-    size: str
-    stride: Dim
-    extents: tuple[Extent, ...]
-    coordinate: Dim
-
-
-@dataclass(frozen=True)
-class Box:
-    """What a descriptor describes; the sides of the tile are the last ones, in its order.
-
-    Attributes:
-        unit: per dimension of the tile that can be the contiguous one, the argument that has to be 1 then; None where
-            it always is.
-        checked: arguments that coordinates are made of, which must not be negative, and conditions on arguments.
-        bent: the dimensions whose coordinates wrap or stop at a bound: rows beyond it are zero in the copy.
-    """
-
-    base: str
-    sides: tuple[Side, ...]
-    unit: dict[int, str | None]
-    checked: tuple[str, ...]
-    bent: tuple[int, ...]
-
-    @property
-    def outer(self) -> tuple[Side, ...]:
-        """The dimensions outside of the tile."""
-        return tuple(side for side in self.sides if side.axis is None)
-
-    @property
-    def inner(self) -> tuple[Side, ...]:
-        """The dimensions of the tile."""
-        return tuple(side for side in self.sides if side.axis is not None)
-
-
-class Refusal(Exception):
-    """A condition that an access fails, in words."""
 
 
 def box_of(access: Access, kernel: Kernel, host: HostNames, like: Box | None = None) -> Box | Reason:
@@ -102,110 +57,17 @@ def box_of(access: Access, kernel: Kernel, host: HostNames, like: Box | None = N
     return Reason(NO_DESCRIPTOR, problem)
 
 
-def _indexed(form: Form, loops: Sequence[Loop], down: bool) -> Form:
-    """The form without counts of iterations, where the index of the loop says the same."""
-    axes = tuple(None if axis is None else replace(axis, start=by_index(axis.start, loops, down)) for axis in form.axes)
-    return replace(form, offset=by_index(form.offset, loops, down), axes=axes)
-
-
-def _with_sums(form: Form) -> Form:
-    """The form with each stride that is a sum (`K + V`) as one number, and so what the offset has times it."""
-    sums = [axis.stride for axis in form.axes if axis is not None and len(axis.stride.terms) > 1]
-    for stride in dict.fromkeys(sums):
-        whole = dims.opaque(show(stride), "")
-        axes = tuple(
-            replace(one, stride=whole) if one is not None and one.stride == stride else one for one in form.axes
-        )
-        form = replace(form, axes=axes, offset=_factored(form.offset, stride, whole))
-    return form
-
-
-def _factored(dim: Dim, total: Dim, whole: Dim) -> Dim:
-    """A polynomial in which a number stands for a sum, wherever all parts of that have one factor."""
-    first = term(*total.terms[0])
-    for key, value in dim.terms:
-        factor = quotient(term(key, value), first)
-        product = times(factor, total) if factor is not None else ZERO
-        if factor is not None and set(product.terms) <= set(dim.terms):
-            return _factored(plus(plus(dim, product, -1), times(factor, whole)), total, whole)
-    return dim
-
-
-def _joined(coordinates: Mapping[Monomial, Dim]) -> dict[Monomial, Dim] | None:
-    """Coordinates by their strides with two of them in one, by the widest stride that divides another; None where none
-    does."""
-    for stride in sorted(coordinates, key=len, reverse=True):
-        for wider in coordinates:
-            steps = quotient(term(wider, 1), term(stride, 1)) if wider != stride else None
-            if steps is not None:
-                found = {key: value for key, value in coordinates.items() if key != wider}
-                found[stride] = plus(found[stride], times(coordinates[wider], steps))
-                return found
-    return None
-
-
-def _counted_along(coordinates: dict[Monomial, Dim]) -> dict[Monomial, Dim]:
-    """Coordinates by their strides, where what the launch alone moves a tile by (`(pid + OFFSET) * T`) is counted in
-    the stride that it is a multiple of: as a stride of its own it might be zero."""
-    for wider, coordinate in list(coordinates.items()):
-        others = [one for one in coordinates if one != wider and coordinates[one].value is None]
-        steps = {one: quotient(term(wider, 1), term(one, 1)) for one in others}
-        widest = max((one for one in others if steps[one] is not None), key=len, default=None)
-        by = steps[widest] if widest is not None else None
-        if coordinate.value is not None and widest is not None and by is not None:
-            del coordinates[wider]
-            coordinates[widest] = plus(coordinates[widest], times(coordinate, by))
-    return coordinates
-
-
-def _moved_inside(inner: Sequence[Side], outer: Sequence[Side]) -> tuple[list[Side], list[Side]] | None:
-    """The sides of a box with one less outside of the tile: a dimension that nothing bounds takes it up; None where no
-    stride divides another."""
-    for one in outer:
-        for place, side in enumerate(inner):
-            steps = quotient(one.stride, side.stride)
-            if steps is not None and not side.extents:
-                taken = replace(side, coordinate=plus(side.coordinate, times(one.coordinate, steps)))
-                return [*inner[:place], taken, *inner[place + 1 :]], [rest for rest in outer if rest is not one]
-    return None
-
-
-def _holds_anyway(condition: Condition) -> bool:
-    """Whether a condition asks only that a place in the tile is one: `tl.arange(0, BLOCK) < BLOCK`."""
-    held = [axis for axis in condition.form.axes if axis is not None]
-    if condition.operator != "<" or len(held) != 1 or condition.form.offset.terms:
-        return False
-    return not held[0].bent and held[0].stride.value == 1 and show(condition.bound.offset) == held[0].size
-
-
-def _bounded_text(form: Form) -> str:
-    """What a condition of a mask is about: `start`, or `0 to BLOCK` where that is all there is."""
-    held = [axis for axis in form.axes if axis is not None]
-    start = show(form.offset)
-    return f"`{start}` to `{held[0].size}`" if len(held) == 1 and form.offset.value is not None else f"`{start}`"
-
-
-def _is_below_something(number: str, access: Access) -> bool:
-    """Whether an `if` around an access bounds a number from above: a copy has coordinates of 32 bits."""
-    for fact in access.facts:
-        less, more = (fact.form, fact.bound) if fact.operator in ("<", "<=") else (fact.bound, fact.form)
-        counted = any(number in key and value > 0 for key, value in less.offset.terms)
-        if counted and number not in more.offset.atoms():
-            return True
-    return False
-
-
 class _Builder:
     def __init__(self, access: Access, kernel: Kernel, host: HostNames, like: Box | None, down: bool) -> None:
         assert isinstance(access.address, Form) and access.base is not None
         self.access, self.kernel, self.host = access, kernel, host
-        self.form = _with_sums(_indexed(access.address, access.loops, down))
+        self.form = with_sums(indexed(access.address, access.loops, down))
         self.base = access.base
         mask = access.mask or Mask()
         conditions = (
-            replace(one, form=_indexed(one.form, access.loops, down), bound=_indexed(one.bound, access.loops, down))
+            replace(one, form=indexed(one.form, access.loops, down), bound=indexed(one.bound, access.loops, down))
             for one in mask.conditions
-            if not _holds_anyway(one)
+            if not holds_anyway(one)
         )
         self.asked: list[str] = []
         self.mask = replace(mask, conditions=tuple(one for one in conditions if not self._holds_in_loop(one)))
@@ -230,7 +92,7 @@ class _Builder:
                 sides[place] = Side(place, axes[place].size, axes[place].stride, (), coordinate)
         found = [side for side in sides if side is not None]
         outer = self._outer(rest, MAX_TMA_RANK - len(found))
-        while len(found) + len(outer) > MAX_TMA_RANK and (moved := _moved_inside(found, outer)):
+        while len(found) + len(outer) > MAX_TMA_RANK and (moved := moved_inside(found, outer)):
             found, outer = moved
         if len(found) + len(outer) > MAX_TMA_RANK:
             raise Refusal(f"its address has {len(found) + len(outer)} strides, and a descriptor {MAX_TMA_RANK}")
@@ -261,7 +123,7 @@ class _Builder:
                 raise Refusal(f"the stride {show(axis.stride)} is a sum")
         for condition in self.mask.conditions:
             if self._place(condition) is None:
-                raise Refusal(f"the mask bounds {_bounded_text(condition.form)}, which is no coordinate of the tile")
+                raise Refusal(f"the mask bounds {bounded_text(condition.form)}, which is no coordinate of the tile")
 
     def _holds_in_loop(self, condition: Condition) -> bool:
         """Whether a loop over whole blocks keeps a coordinate below a bound: `k + i < end` in `range(start, end, B)`
@@ -404,9 +266,9 @@ class _Builder:
                     f"it begins {show(term(key, value))} elements behind its base, which the launch cannot align"
                 )
             found[known] = plus(found.get(known, ZERO), term(other, value))
-        found = _counted_along(found)
-        while len(found) + len(constant) > most and (joined := _joined(found)):
-            found = joined
+        found = counted_along(found)
+        while len(found) + len(constant) > most and (fewer := joined(found)):
+            found = fewer
         sides = [Side(None, "1", term(known, 1), (), coordinate) for known, coordinate in found.items()]
         sides.sort(key=lambda side: -len(side.stride.terms[0][0]))
         numbers = sorted(constant.items(), reverse=True)
@@ -420,7 +282,7 @@ class _Builder:
         atoms = side.coordinate.atoms()
         said = {atom: f"{atom} {self.access.origins.get(atom, '')}" for atom in sorted(atoms)}
         read = next((atom for atom, text in said.items() if WIDE in text), None)
-        if read is not None and relied is not None and not _is_below_something(read, self.access):
+        if read is not None and relied is not None and not is_below_something(read, self.access):
             raise Refusal(
                 f"its coordinate {self._named(side.coordinate)} is read from memory, and may be any 64-bit number"
             )
