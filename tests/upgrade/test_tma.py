@@ -137,6 +137,14 @@ def test_a_tile_is_read_in_place_where_its_cast_changes_nothing(
     assert all(made)
 
 
+def test_truth_values_take_the_pointers(tmp_path: Path) -> None:
+    given = operands(72, 40, 64, torch.float16, "plain")
+    given["a"] = given["a"] > 0
+    got, made = run(upgraded(CAST).text, tmp_path, **given)
+    torch.testing.assert_close(got, given["a"].float() @ given["b"].float(), rtol=0, atol=0)
+    assert made[0] is False
+
+
 @pytest.mark.parametrize("first", [0, 16, 60])
 def test_a_loop_with_a_start(first: int, tmp_path: Path) -> None:
     given = operands(64, 16, 64, torch.float16, "plain")

@@ -23,6 +23,9 @@ def tile_descriptor(tensor, shape, strides, block_shape, either_order=False, sto
     # Descriptors have elements of 8, 16 and 32 bits, and rows of 16 bytes at least.
     if size > 4 or block_shape[-1] * size < 16:
         return None
+    # The type of a truth value has one bit, and its elements eight.
+    if size == 1 and str(tensor.dtype) in ("torch.bool", "int1"):
+        return None
     if stored and shape[-1] * size % 16 != 0 and shape[-1] != largest:
         return None
     return TileDescriptor(tensor, shape, strides, block_shape, tile_layout(tuple(block_shape), size))
