@@ -155,5 +155,5 @@ def test_a_sum_of_a_tile_is_converted_to_the_vectors_that_it_meets(tmp_path: Pat
     """The search direction of conjugate gradients stays in the layout in which the next product reads it."""
     signature = {"h_ptr": "*fp32", "q_ptr": "*fp32", "out_ptr": "*fp32", "steps": "i32"}
     original, port = (_compiled(one, signature, dict(BLOCK=64), "sm_90") for one in _modules(CONJUGATE, tmp_path))
-    assert (port.conversions_in_loops, original.conversions_in_loops) == (1, 1)
+    assert port.conversions_in_loops == 1 <= original.conversions_in_loops
     assert port.conversions <= original.conversions
