@@ -15,6 +15,9 @@ from tests.convert.test_golden import FIXTURES
 from tests.convert.test_hard_kernels import NAMES, text_of
 from tests.convert.test_text import SCALARS
 from tests.upgrade.kernels import indexed, matmul
+from tests.upgrade.test_left_operands import KERNEL as SCALED
+from tests.upgrade.test_states import KERNEL as STATES
+from tests.upgrade.test_tma_beside import KERNEL as BESIDE
 from tritonport.analysis.interpreter import Interpreter
 from tritonport.analysis.values import Refusal
 from tritonport.convert import ConvertOptions
@@ -115,7 +118,11 @@ def staged(target: str) -> list[str]:
     options = ConvertOptions(triton="3.9", target=target, stage="async-copy")
     cast = matmul().replace("acc += tl.dot(a, b)", "acc = tl.dot(a.to(b.dtype), b, acc)")
     found = [conversion(text, options).text for text in (matmul(), indexed(), cached, cast)]
-    return [*found, conversion(cast, replace(options, stage="tma")).text] if target == "sm_90" else found
+    if target != "sm_90":
+        return found
+    # Tiles that are read twice, scaled for a left operand, and several that an iteration stores.
+    copied = ((cast, "tma"), (BESIDE, "tma"), (SCALED, "tma"), (STATES, "multibuffer"))
+    return [*found, *(conversion(text, replace(options, stage=stage)).text for text, stage in copied)]
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
