@@ -87,8 +87,9 @@ def medians(launches: Mapping[str, Launch], rounds: int, pause: float = 0.0) -> 
             if pause:
                 torch.cuda.synchronize()
                 time.sleep(pause)
-            cache.zero_()
-            cache.zero_()  # the host is ahead of the device when the launch begins
+            # The host is ahead of the device when the launch begins; after a pause its own caches are cold.
+            for _ in range(16 if pause else 2):
+                cache.zero_()
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
             launch()
