@@ -13,6 +13,7 @@ import torch
 from tests.conversions import conversion
 from tests.convert.kernels import VERSION, module_of
 from tritonport.convert import ConvertOptions
+from tritonport.verify.compile import compile_kernel
 from tritonport.verify.emulate import emulated
 
 KERNEL = """
@@ -158,3 +159,21 @@ def test_states_are_those_of_the_original(tmp_path: Path, tokens: int, rows_firs
         with emulated(target="sm_90"):
             results.append(module.launch(*given, rows_first=rows_first))
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
+
+
+def test_all_threads_know_that_a_stored_tile_has_been_read_before_it_is_written_again(tmp_path: Path) -> None:
+    module: Any = module_of(upgraded(), tmp_path, "compiled")
+    kernel, tile = module.state_kernel_tiles, "tensordesc<fp16[64,64]>"
+    names = [parameter.name for parameter in kernel.params]
+    constants = {"WIDTH": 64, "ROWS_FIRST": False, "KEEP": True, "NUM_BUFFERS": 2}
+    types = {"T": "i32", "last_ptr": "*fp32", **dict.fromkeys(("h_ptr", "new_ptr"), "*fp16")}
+    types |= {name: tile.replace("fp16", "fp32" if "last" in name else "fp16") for name in names if "_desc" in name}
+    signature = {name: "constexpr" if name in constants else types.get(name, "*fp16") for name in names}
+    found = compile_kernel({"fn": kernel, "signature": signature, "constexprs": constants, "num_warps": 4}, "sm_90")
+    lines = [line.strip() for line in found.ptx.splitlines()]
+    waits = [place for place, line in enumerate(lines) if line.startswith("cp.async.bulk.wait_group.read")]
+    assert len(waits) == 3  # at the head of an iteration, behind the loop, and of the tile that is stored last
+    for place in waits:
+        # One thread has waited: the others may write once all have come to a barrier.
+        behind = next(line for line in lines[place + 1 :] if line.startswith(("bar.sync", "st", "@", "ret")))
+        assert behind.startswith("bar.sync"), behind
