@@ -1,4 +1,4 @@
 @gluon.constexpr_function
-def stays_in_ring(dtype, result_layout):
+def stays_in_ring(dtype, result_layout, precision=F32_PRECISION):
     """Whether dots of this result read an operand in shared memory, and not in pieces of it that they make first."""
-    return is_mma(result_layout) and not is_split(dtype, F32_PRECISION)
+    return result_layout is not None and not is_split(dtype, precision)

@@ -14,7 +14,6 @@ from tritonport.source.walk import assigned_names, walk
 _DOT = re.compile(r"(dot|dot_(added|limited|new|as|new_as|new_limited|operand|operands|v2|v3|exact))(_\d+)?")
 _INSTRUCTIONS = frozenset({"mma_v2", "warpgroup_mma", "dot_fma", "dot"})
 _SHARED_PRECISIONS = ('"tf32"', '"ieee"', "F32_PRECISION")
-# At "ieee" float32 has no tensor core, which the layout of the result says: `landed` asks it.
 
 
 @dataclass(frozen=True)
@@ -23,12 +22,19 @@ class Operand:
     in registers, or through other operations.
 
     `several`: the indices and the layouts where several dots read it, as `dot_operands` takes them. They read one copy
-    only if `read_alike` says so when the kernel is compiled.
+    only if `read_alike` says so when the kernel is compiled. `precision`: that of float32, where the dot names an
+    argument of its function for it: at some precisions no dot reads the tile as it is.
     """
 
     index: int | None = None
     result: str | None = None
     several: tuple[str, str] | None = None
+    precision: str | None = None
+
+    @property
+    def role(self) -> str:
+        """Index, layout of the result and precision as arguments of a function of the port."""
+        return f"{self.index}, {self.result}" + (f", {self.precision}" if self.precision is not None else "")
 
 
 def called(node: cst.CSTNode) -> str:
@@ -116,9 +122,11 @@ def role_of(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
     name = re.sub(r"_\d+$", "", called(call))
     values = [argument.value for argument in call.args]
     code = cst.Module([]).code_for_node
-    plain = len(values) == 3 or (len(values) == 4 and code(values[3]) in _SHARED_PRECISIONS)
+    named = code(values[3]) if len(values) > 3 and _is_given(values[3], function) else None
+    shared = named is not None or (len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS)
+    plain = len(values) == 3 or (len(values) == 4 and shared)
     if name == "dot_operand" and place == 0 and plain and isinstance(values[1], cst.Integer):
-        return Operand(int(values[1].value), code(values[2]))
+        return Operand(int(values[1].value), code(values[2]), None, named)
     if name == "dot_operands" and place == 0 and len(values) == 3:
         indices, layouts = values[1], values[2]
         if isinstance(indices, cst.List) and isinstance(layouts, cst.List):
@@ -126,16 +134,25 @@ def role_of(call: cst.Call, place: int, function: cst.FunctionDef) -> Operand:
             if isinstance(first, cst.Integer):
                 return Operand(int(first.value), code(layouts.elements[0].value), (code(indices), code(layouts)))
     if name in ("dot", "dot_added") and plain:
-        return Operand(place, result_layout(values[2], function))
+        return Operand(place, result_layout(values[2], function), None, named)
     if name == "dot_new" and len(values) == 3:
         return Operand(place, code(values[2]))
-    if name == "dot_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
-        return Operand(place, result_layout(values[2], function))
+    if name == "dot_as" and shared:
+        return Operand(place, result_layout(values[2], function), None, named)
     if name == "dot_plus" and len(call.args) == len(values) == 4:
         return Operand(place, code(values[3]))
-    if name == "dot_new_as" and len(values) > 3 and code(values[3]) in _SHARED_PRECISIONS:
-        return Operand(place, code(values[2]))
+    if name == "dot_new_as" and shared:
+        return Operand(place, code(values[2]), None, named)
     return Operand()
+
+
+def _is_given(node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+    """Whether an expression is an argument of a function that nothing in it assigns."""
+    if not isinstance(node, cst.Name) or node.value in assigned_names(function.body):
+        return False
+    parameters = function.params
+    every = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    return any(one.name.value == node.value for one in every)
 
 
 def result_layout(accumulator: cst.BaseExpression, function: cst.FunctionDef) -> str | None:

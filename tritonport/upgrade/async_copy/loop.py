@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -84,7 +84,7 @@ class LoopWriter:
                 alike = f"{self.use.helpers['read_alike']}({dtype}, {indices}, {layouts})"
                 lines.append(f"{result}: {self.use.gl}.constexpr = {copy.operand.result} if {alike} else None")
                 self.results[copy.place] = result
-            role = f"{copy.operand.index}, {self.results[copy.place]}"
+            role = replace(copy.operand, result=self.results[copy.place]).role
             if copy.widened is not None:
                 # Transposed, it stands in memory as the other operand does.
                 index = 1 - copy.widened.index if copy.widened.transposed else copy.widened.index
@@ -197,7 +197,8 @@ class LoopWriter:
             view = f"{tile}.permute((1, 0))" if copy.widened.transposed else tile
             return f"{self.use.helpers['arrived_operand']}({view}, {copy.widened.index}, {result})"
         if result is not None:
-            return f"{self.use.helpers['arrived']}({tile}, {copy.layout}, {result})"
+            precision = f", {copy.operand.precision}" if copy.operand.precision is not None else ""
+            return f"{self.use.helpers['arrived']}({tile}, {copy.layout}, {result}{precision})"
         loaded = f"{tile}.load({copy.layout})"
         if not copy.refill:
             return loaded

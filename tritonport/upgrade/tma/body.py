@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
+from tritonport.upgrade.tma.lying import left_of_branches, loads_of_branches
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 from tritonport.upgrade.tma.stored import value_of
 from tritonport.upgrade.tma.wide import Wide
@@ -59,7 +60,8 @@ class BodyWriter(CopyingWriter):
         self.order_lines: list[str] = []
         self.copied = {id(tile.access.node): self._prepared(tile) for tile in plan.loads}
         self.stored = {id(tile.access.node): tile for tile in plan.stores}
-        self.elsewhere = self._in_branches()
+        self.elsewhere = loads_of_branches(plan.loads, plan.form.node)
+        self.emptied = left_of_branches(plan.loads, self.elsewhere)
         around = [loop for one in self.copied.values() for loop in one.tile.access.loops]
         self.hints = {id(line) for loop in around for line in loop.node.body.body if _hints_at(line, loop)}
         self.changing = set(assigned_names(plan.form.node.body))
@@ -92,8 +94,10 @@ class BodyWriter(CopyingWriter):
 
     def _order(self, tile: Tile) -> str:
         """The name of the order of a matrix that the strides of a launch decide; the kernel's own, where it has one."""
-        first = tile.box.unit[0]
-        text = f"[0, 1] if {self.use.helpers['unit']}({first}) else [1, 0]"
+        if tile.lying is not None and tile.choice is not None:
+            text = " else ".join((f"{tile.lying.orders[0]} if {tile.choice.test}", tile.lying.orders[1]))
+        else:
+            text = f"[0, 1] if {self.use.helpers['unit']}({tile.box.unit[0]}) else [1, 0]"
         if text in self.orders:
             return self.orders[text]
         for node in walk(self.plan.form.node.body):
@@ -122,7 +126,7 @@ class BodyWriter(CopyingWriter):
 
     def _casts(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """`of_type(a, dtype)` where a dot reads `a.to(dtype)` of a tile that it may read in place."""
-        names = {one.tile.access.target for one in self.copied.values() if one.tile.operand.result is not None}
+        names = {one.tile.read_as for one in self.copied.values() if one.tile.operand.result is not None}
         swaps: dict[cst.CSTNode, cst.CSTNode] = {}
         for call in walk(self.plan.form.node.body):
             for argument in call.args[:2] if isinstance(call, cst.Call) and is_dot(call) else ():
@@ -139,7 +143,7 @@ class BodyWriter(CopyingWriter):
         for one in self.copied.values():
             if one.tile.beside is not None:
                 call, operand = one.tile.beside.call, one.tile.beside.operand
-                given = f"{self._view(one)}, {one.tile.access.target}, {operand.index}, {operand.result}"
+                given = f"{self._view(one)}, {one.tile.access.target}, {operand.role}"
                 swaps[call.args[0].value] = cst.parse_expression(f"{self.use.helpers['in_place_or']}({given})")
         return swaps
 
@@ -148,13 +152,15 @@ class BodyWriter(CopyingWriter):
     def block(self, statements: Sequence[cst.BaseStatement], outermost: bool) -> list[cst.BaseStatement]:
         lines: list[cst.BaseStatement] = []
         pending: list[tuple[set[str], list[cst.BaseStatement]]] = []
-        for statement in statements:
+        for statement in [line for one in statements for line in (one, *self.emptied.get(id(one), ()))]:
+            said = statement if isinstance(statement, cst.If) and id(statement) in self.emptied else None
             for chosen in self.copied.values():
                 if chosen.tile.choice is not None and chosen.tile.choice.node is statement:
-                    lines += self._begun(chosen, None)
+                    lines += self._begun(chosen, said)
+                    said = None
                     awaited = [self.statement(line) for line in self._awaited(chosen, None)]
                     pending.append(({chosen.tile.access.target}, awaited))
-            if id(statement) in self.elsewhere or id(statement) in self.hints:
+            if any(id(statement) in some for some in (self.elsewhere, self.hints, self.emptied)):
                 continue
             load = self._load_of(statement)
             if load is not None:
@@ -229,22 +235,9 @@ class BodyWriter(CopyingWriter):
         assert isinstance(small, cst.Assign)
         call = one.tile.access.node
         with_it = names_of(replaced(small.value, {call: cst.Integer("0")})) if small.value is not call else set()
-        return {one.tile.access.target} | (with_it & self.changing)
+        return {one.tile.access.target, one.tile.read_as} | (with_it & self.changing)
 
-    def _in_branches(self) -> set[int]:
-        """The statements of loads that are copied before the `if` in whose branches they stand."""
-        calls = set()
-        for one in self.copied.values():
-            if one.tile.choice is not None:
-                calls |= {id(one.tile.access.node), id(one.tile.choice.other.node)}
-        found = set()
-        for line in walk(self.plan.form.node.body):
-            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
-            if isinstance(small, cst.Assign) and id(small.value) in calls:
-                found.add(id(line))
-        return found
-
-    def _begun(self, one: _Copied, statement: cst.SimpleStatementLine | None) -> list[cst.BaseStatement]:
+    def _begun(self, one: _Copied, statement: cst.SimpleStatementLine | cst.If | None) -> list[cst.BaseStatement]:
         room = one.room
         lines = [] if one.tile.access.loops else room.made(self.gl)
         coordinates = self._coordinates(one.tile)
@@ -276,13 +269,13 @@ class BodyWriter(CopyingWriter):
             alike = f"{self.use.helpers['read_alike']}({one.room.descriptor}.dtype, {indices}, {layouts})"
             lines.append(f"{result}: {self.gl}.constexpr = {operand.result} if {alike} else None")
         if result is not None:
-            value = f"{self.use.helpers['landed']}({view}, {operand.index}, {result})"
+            value = f"{self.use.helpers['landed']}({view}, {replace(operand, result=result).role})"
             if tile.computed:
                 value = f"{view}.load({tile.layout}) if {tile.computed} else {value}"
         else:
             value = f"{view}.load({one.tile.layout})"
         small = statement.body[0] if statement is not None else None
-        if isinstance(small, cst.Assign) and small.value is not one.tile.access.node:
+        if isinstance(small, cst.Assign) and small.value is not one.tile.access.node and tile.turned is None:
             place: cst.CSTNode = one.tile.access.node
             converted = _converted(small.value, one.tile.access.node) if result is None else None
             if converted is not None:
@@ -290,21 +283,24 @@ class BodyWriter(CopyingWriter):
                 place, value = converted, f"{view}.load({self.code(converted.args[1].value)})"
             read: dict[cst.CSTNode, cst.CSTNode] = {place: cst.parse_expression(value)}
             value = self.code(replaced(small.value, {**self.types, **read}))
-        return [*lines, f"{one.tile.access.target} = {value}"]
+        return [*lines, f"{tile.read_as} = {value}"]
 
     def _view(self, one: _Copied) -> str:
         """The tile in shared memory with the shape that the kernel knows."""
         tile = one.tile
         if one.order is not None:
-            return f"{self.use.helpers['in_order']}({one.room.smem}, {one.order})"
+            view = f"{self.use.helpers['in_order']}({one.room.smem}, {one.order})"
+            return view if tile.turned is None else f"{view}.permute((1, 0))"
         assert tile.order is not None
         view = one.room.smem
         if tile.box.outer:
             sizes = ", ".join(tile.box.inner[place].size for place in tile.order)
             view = f"{view}.reshape([{sizes}])"
-        if tile.order != tuple(range(len(tile.order))):
-            places = ", ".join(str(tile.order.index(place)) for place in range(len(tile.order)))
-            view = f"{view}.permute(({places}))"
+        places = [tile.order.index(place) for place in range(len(tile.order))]
+        if tile.turned is not None:
+            places.reverse()
+        if places != sorted(places):
+            view = f"{view}.permute(({', '.join(str(place) for place in places)}))"
         return view
 
     def _store(self, tile: Tile, statement: cst.SimpleStatementLine) -> cst.BaseStatement:

@@ -21,6 +21,10 @@ def descriptor_text(
     An extent of None is one that nothing bounds. `conditions`: what has to hold of the launch.
     """
     host = HostNames(kernel, triton, {tile.box.base}, meanings(tile.access.kernel, [tile.access]))
+    if tile.lying is not None and tile.choice is not None:
+        texts = [descriptor_text(one, kernel, triton, helpers, conditions) for one in tile.lying.tiles]
+        first, second = (f"({text})" if " if " in text else text for text in texts)
+        return f"{first} if {host.source(tile.choice.test)} else {second}"
     sides = _ordered(tile)
     extents = [_extent(side, host) for side in sides]
     if tile.choice is not None:

@@ -14,6 +14,7 @@ from tritonport.upgrade.dots import Operand, called, operand_of, reads_of
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.terms import as_operand
+from tritonport.upgrade.values import path_to, readers_of
 
 
 def operand_unless(access: Access, function: cst.FunctionDef, decided: Container[int]) -> tuple[Operand, str]:
@@ -104,4 +105,67 @@ def _computes(line: cst.BaseStatement, name: str, decided: Container[int]) -> bo
     return any(isinstance(node, cst.Name) and node.value == name for node in walk(line.body))
 
 
-__all__ = ["Beside", "operand_unless", "read_beside"]
+@dataclass(frozen=True)
+class Turned:
+    """A loaded matrix that is turned for the dots, which alone read it: `a = permute(a, (1, 0))`.
+
+    Attributes:
+        node: the statement that turns it and does nothing else; None where that of the load does.
+        name: what the turned matrix is called.
+        operand: how dots read it.
+    """
+
+    node: cst.BaseStatement | None
+    name: str
+    operand: Operand
+
+
+def turned_first(access: Access, function: cst.FunctionDef, decided: Container[int]) -> Turned | None:
+    """How a tile is turned before anything else is done with it; None where something reads it as it lies.
+
+    Args:
+        decided: the `if`s that are decided when the kernel is compiled, by identity.
+    """
+    path = path_to(access.node, function.body)
+    if path is None:
+        return None
+    block, place = path[-1]
+    alone = _loads(block[place], access.node)
+    readers = readers_of(access.target, access.node, function, decided) if alone else [block[place]]
+    if readers is None or len(readers) != 1:
+        return None
+    line = readers[0]
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
+        return None
+    target, of = small.targets[0].target, _turned(small.value)
+    if not isinstance(target, cst.Name) or of is None:
+        return None
+    if not alone:
+        alike = of is access.node
+    else:
+        behind = next((index for index, one in enumerate(block) if one is line), None)
+        alike = behind is not None and isinstance(of, cst.Name) and of.value == access.target
+        # Between the two its new name may stand for something else still.
+        between = cst.IndentedBlock(list(block[place + 1 : behind]))
+        alike = alike and target.value not in names_of(between) | set(assigned_names(between))
+    found = readers_of(target.value, small.value, function, decided) if alike else None
+    operand = operand_of(target.value, found, function, casts=True) if found is not None else Operand()
+    if operand.result is None or operand.several is not None:
+        return None
+    return Turned(line if alone else None, target.value, operand)
+
+
+def _turned(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `permute(x, (1, 0))`, `x.permute((1, 0))` or `x.T`; None for anything else."""
+    if isinstance(value, cst.Attribute):
+        return value.value if value.attr.value == "T" else None
+    if called(value) != "permute" or not isinstance(value, cst.Call) or any(one.keyword for one in value.args):
+        return None
+    method = len(value.args) == 1 and isinstance(value.func, cst.Attribute)
+    if not value.args or code(value.args[-1].value) not in ("(1, 0)", "[1, 0]") or not (method or len(value.args) == 2):
+        return None
+    return value.func.value if method and isinstance(value.func, cst.Attribute) else value.args[0].value
+
+
+__all__ = ["Beside", "Turned", "operand_unless", "read_beside", "turned_first"]

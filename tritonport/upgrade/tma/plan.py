@@ -196,6 +196,11 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
     for access in operands:
         if id(access) in merged:
             continue
+        lying = planner.lying(access, operands)
+        if lying is not None:
+            loads.append(lying[0])
+            merged.add(id(lying[1]))
+            continue
         other = planner.in_other_branch(access, operands)
         found = planner.tile(access) if other is None else planner.chosen(access, other)
         if other is not None and not isinstance(found, Tile) and planner.switches.get(id(access.node)):

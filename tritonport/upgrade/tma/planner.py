@@ -13,7 +13,7 @@ from tritonport.analysis.access import Access, Form
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, walk
+from tritonport.source.walk import assigned_names, calls_in, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, operand_of
 from tritonport.upgrade.facts import on_every_way
@@ -21,7 +21,8 @@ from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, consider
 from tritonport.upgrade.tma.assume import WRITES, pointing, reached, touches_memory
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
-from tritonport.upgrade.tma.in_place import operand_unless, read_beside
+from tritonport.upgrade.tma.in_place import operand_unless, read_beside, turned_first
+from tritonport.upgrade.tma.lying import lying_in_branches
 from tritonport.upgrade.tma.regions import no_row_in_common
 from tritonport.upgrade.tma.stored import parts_of
 from tritonport.upgrade.tma.switches import switches_of
@@ -37,7 +38,7 @@ class Planner:
     def __init__(self, kernel: Kernel, accesses: Sequence[Access], host: HostNames) -> None:
         self.kernel, self.accesses, self.host = kernel, accesses, host
         self.constexprs = [one.name for one in kernel.parameters if one.constexpr]
-        self.branches = _branches(kernel)
+        self.branches, self.lines = _branches(kernel)
         self.switches = switches_of(kernel, host)
         self.together: set[int] = set()
         self.assigned = _assignments(kernel.node)
@@ -55,6 +56,24 @@ class Planner:
             facing = theirs is not None and own is not None and theirs[0] is own[0] and theirs[1] != own[1]
             if facing and other.target == access.target and other.loops == access.loops:
                 return other
+        return None
+
+    def lying(self, access: Access, operands: Sequence[Access]) -> tuple[Tile, Access] | None:
+        """The tile that both branches of an `if` on a compile-time value load, by rows in one and by columns in the
+        other, and the load in the other branch."""
+        node, place = self.lines.get(id(access.node), (None, 0))
+        if node is None or id(node) not in self.switches.decided or place != 0:
+            return None
+        branch = id(node) in self.switches.branches
+        test = self.kernel.module.tree.code_for_node(node.test).strip()
+        for other in operands:
+            alike = (access.loops, access.base) == (other.loops, other.base)
+            if alike and self.lines.get(id(other.node)) == (node, 1):
+                found = lying_in_branches(
+                    node, test, (access, other), lambda one: self.tile(replace(one, branch=branch), copied=node)
+                )
+                if found is not None:
+                    return found, other
         return None
 
     def chosen(self, access: Access, other: Access) -> Tile | list[Reason]:
@@ -143,14 +162,24 @@ class Planner:
             operand = operand_of(access.target, readers, self.kernel.node, casts=True)
         if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
             operand, computed = operand_unless(access, self.kernel.node, self.switches.decided)
+        turned = None
+        if operand.result is None and not computed and loads == 1 and self._may_be_turned(access, key):
+            turned = turned_first(access, self.kernel.node, self.switches.decided)
+            operand = operand if turned is None else turned.operand
         beside = None
         if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
             beside = read_beside(access, self.kernel.node)
         inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
         turns = bool(access.loops) and access.branch and key not in self.switches.steady
         filled = parts is not None and not parts
-        told = (switches, inside, optional, turns, computed, beside, filled)
+        told = (switches, inside, optional, turns, computed, beside, filled, turned)
         return Tile(access, box, coordinates, order, operand, None, *told)
+
+    def _may_be_turned(self, access: Access, key: int) -> bool:
+        """Whether a tile is a matrix that only compile-time values keep from being loaded."""
+        form = access.address
+        matrix = access.kind == "load" and isinstance(form, Form) and len(form.sizes) == 2
+        return matrix and (not access.branch or self.switches.compile_time(key))
 
     def _needed(self, access: Access) -> bool:
         """Whether every program reads or writes what an access does."""
@@ -271,9 +300,14 @@ class Planner:
         return list(body.body) if isinstance(body, cst.IndentedBlock) else []
 
 
-def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
-    """Per load that is a line of a branch of an `if ... else`, by its identity: that `if`, and which branch."""
-    found: dict[int, tuple[cst.If, int]] = {}
+_Branches = dict[int, tuple[cst.If, int]]
+
+
+def _branches(kernel: Kernel) -> tuple[_Branches, _Branches]:
+    """Per load that is a line of a branch of an `if ... else`, by its identity: that `if`, and which branch; then those
+    of loads that are a part of such a line too."""
+    found: _Branches = {}
+    parts: _Branches = {}
     for node in walk(kernel.node.body):
         if isinstance(node, cst.If) and isinstance(node.orelse, cst.Else):
             for branch, body in enumerate((node.body, node.orelse.body)):
@@ -281,7 +315,8 @@ def _branches(kernel: Kernel) -> dict[int, tuple[cst.If, int]]:
                     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
                     if isinstance(small, (cst.Assign, cst.Expr)):
                         found[id(small.value)] = (node, branch)
-    return found
+                        parts |= {id(call): (node, branch) for call in calls_in(small.value)}
+    return found, parts
 
 
 def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:

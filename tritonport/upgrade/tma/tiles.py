@@ -14,7 +14,7 @@ from tritonport.upgrade.edit import code
 from tritonport.upgrade.legality import Refused
 from tritonport.upgrade.tma.assume import Assumed
 from tritonport.upgrade.tma.boxes import Box
-from tritonport.upgrade.tma.in_place import Beside
+from tritonport.upgrade.tma.in_place import Beside, Turned
 from tritonport.upgrade.tma.switches import Switch
 
 
@@ -31,6 +31,19 @@ class Choice:
     test: str
     other: Access
     box: Box
+
+
+@dataclass(frozen=True)
+class Lying:
+    """The two ways in which one matrix may lie in memory, of which a compile-time argument chooses.
+
+    Attributes:
+        tiles: as the branches of the `if` on it load the matrix.
+        orders: of its dimensions in each, the contiguous one first, as source text.
+    """
+
+    tiles: tuple[Tile, Tile]
+    orders: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,8 @@ class Tile:
         computed: the tests of `if`s on compile-time values that compute with it, in registers; empty without one.
         beside: the call that puts it where dots read it, if other statements read it in registers.
         filled: what it stores is a number, which fills it.
+        turned: the statement that turns it for the dots, which read it turned where it was copied.
+        lying: how it lies in memory in each branch of its choice, where that differs; its order is None then.
     """
 
     access: Access
@@ -66,6 +81,13 @@ class Tile:
     computed: str = ""
     beside: Beside | None = None
     filled: bool = False
+    turned: Turned | None = None
+    lying: Lying | None = None
+
+    @property
+    def read_as(self) -> str:
+        """The name by which a loaded tile is read."""
+        return self.turned.name if self.turned is not None else self.access.target
 
     @property
     def layout(self) -> str:
