@@ -178,3 +178,13 @@ def test_a_dot_that_stays_is_quoted_and_placed_as_it_is_written() -> None:
     assert [row[1:3] for row in table.rows] == [("tl.dot", "q, k"), ("tl.dot", "p, v")]
     beyond = conversion(INNER, options).diagnostics
     assert {one.message for one in said.values()} <= {one.message for one in beyond}
+
+
+def test_a_dot_is_placed_in_its_own_loop_where_other_loops_fill_rings() -> None:
+    text = matmul().replace(
+        "        acc += tl.dot(a, b)\n", "        acc += tl.dot(a, b)\n        tl.device_assert(acc < 9)\n"
+    )
+    found = conversion(text, ConvertOptions(triton=VERSION, target="sm_90", stage="mma"))
+    (said,) = (one for one in found.diagnostics if one.code == "TP501")
+    assert "NUM_BUFFERS" in found.text and "the dot `tl.dot(a, b)` stays synchronous" in said.message
+    assert text.split("\n")[said.line - 1][said.column - 1 :] == "tl.dot(a, b)"

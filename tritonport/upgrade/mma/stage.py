@@ -172,8 +172,12 @@ class Places:
         return own[found.dots.index(call)] if len(own) == len(found.dots) else call
 
     def _loop(self, found: Found, kernel: Kernel) -> cst.For | cst.While | None:
-        """The loop of a dot in the user's kernel; None where the two have not the same loops."""
-        ported, own = (_loops_in(one.node.body) for one in (found.kernel, kernel))
+        """The loop of a dot in the user's kernel; None where the two have not the same loops with dots. Those that fill
+        a ring have none."""
+        ported, own = (
+            [loop for loop in _loops_in(one.node.body) if any(map(is_written_dot, calls_in(loop)))]
+            for one in (found.kernel, kernel)
+        )
         return own[ported.index(found.loop.original)] if len(ported) == len(own) else None
 
     def line_of(self, found: Found) -> int:
