@@ -86,18 +86,42 @@ def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[s
     needed = {_made(tile, plan, file, always) for tile in tiles if not tile.switches and not tile.optional}
     found: dict[int, tuple[str, str]] = {}
     known: dict[str, str] = {}
+    made: dict[str, tuple[Tile, Sequence[str]]] = {}
     for tile in tiles:
         conditions = [*always, *(one.condition for one in tile.switches)]
         if tile.optional and f'args["{tile.box.base}"] is not None' not in conditions:
             conditions.append(f'args["{tile.box.base}"] is not None')
         text = _made(tile, plan, file, always)
-        if text not in needed:
+        if text in needed:
+            conditions = always
+        else:
             text = _made(tile, plan, file, conditions)
         if text not in known:
             wanted = tile.access.target or stem(tile.box.base)
             known[text] = names.fresh(f"{wanted}_desc")
+            made[known[text]] = tile, conditions
         found[id(tile.access.node)] = (known[text], text)
-    return found
+    return found if plan.apart is None else _guarded(found, made, plan, file)
+
+
+def _guarded(
+    found: Mapping[int, tuple[str, str]],
+    made: Mapping[str, tuple[Tile, Sequence[str]]],
+    plan: KernelPlan,
+    file: FileNames,
+) -> dict[int, tuple[str, str]]:
+    """The descriptors, of which there is none where a loop writes to memory of which copies run ahead: that of a tile
+    which every launch needs is asked, else each of them.
+
+    `made`: per name of a descriptor its tile and what has to hold of the launch.
+    """
+    assert plan.apart is not None
+    tiles = [tile for tile in plan.loads if not tile.switches and not tile.optional][:1] or plan.loads
+    asked = {found[id(tile.access.node)][0] for tile in tiles}
+    read, written = (", ".join(f'"{name}"' for name in names) for names in plan.apart)
+    test = f"{file.helpers['apart']}(args, [{read}], [{written}])"
+    texts = {name: _made(made[name][0], plan, file, [*made[name][1], test]) for name in asked}
+    return {key: (name, texts.get(name, text)) for key, (name, text) in found.items()}
 
 
 def _made(tile: Tile, plan: KernelPlan, file: FileNames, conditions: Sequence[str]) -> str:

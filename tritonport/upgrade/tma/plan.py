@@ -218,7 +218,8 @@ def _planned(module: SourceModule, kernel: Kernel, triton: str, assumed: tuple[A
         loads = []
     stores, stay = planner.stores() if loads else ([], [])
     refused += stay
-    return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel, only)
+    meets = planner.beside(loads)
+    return KernelPlan(whole, tuple(loads), tuple(stores), tuple(refused), assumed, kernel, only, apart=meets)
 
 
 def _host(kernel: Kernel, accesses: Sequence[Access], triton: str) -> HostNames:

@@ -220,6 +220,26 @@ class Planner:
                 stay += [Refused(one, reason) for reason in tile]
         return tiles, stay
 
+    def beside(self, loads: Sequence[Tile]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The arguments that loops with copies read, and the others that they write to; None where these are none.
+
+        Copies run ahead of the loop, and vectors beside them: where a launch gives one tensor for both, an iteration
+        would read what is there before the one before it has written.
+        """
+        loops = {id(tile.access.loops[0].node): tile.access.loops[0].node for tile in loads if tile.access.loops}
+        pointers = [one.name for one in self.kernel.parameters if not one.constexpr]
+        pairs: set[tuple[str, str]] = set()
+        for key, loop in loops.items():
+            inside = [one for one in self.accesses if one.loops and id(one.loops[0].node) == key]
+            calls = {id(node) for node in walk(loop)}
+            written = {name for one in inside if one.kind != "load" for name in self._bases(one)}
+            written |= {name for _, call, given in self.writers if id(call) in calls for name in given}
+            read = {name for one in inside if one.kind == "load" for name in self._bases(one)}
+            pairs |= {(one, other) for one in read for other in written if one != other}
+        first, second = ({pair[side] for pair in pairs if set(pair) <= set(pointers)} for side in (0, 1))
+        found = tuple(one for one in pointers if one in first), tuple(one for one in pointers if one in second)
+        return found if all(found) else None
+
     def _readers(self, access: Access, loads: int) -> list[cst.BaseStatement] | None:
         """The statements that read what an access loads, and no other value."""
         if access.kind != "load" or id(access.node) not in self.alone:

@@ -19,6 +19,7 @@ from tritonport.upgrade.tma.plan import KernelPlan
 from tritonport.upgrade.tma.spelled import SpelledWriter, copies_of
 
 EMITTED = (
+    "apart",
     "in_order",
     "in_place_or",
     "landed",

@@ -106,6 +106,8 @@ class KernelPlan:
         only: branches without which there are no copies, where every copy stands under an `if`.
         opened: functions of the file whose bodies stand in the form where they were called.
         inside: what is refused with such bodies in it, where they are not opened as that gains nothing.
+        apart: the arguments that loops with copies read, and others that these loops write to; None
+            where there are none.
     """
 
     kernel: Kernel
@@ -117,6 +119,7 @@ class KernelPlan:
     only: tuple[Switch, ...] = ()
     opened: frozenset[str] = frozenset()
     inside: tuple[Refused, ...] = ()
+    apart: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
     def whole(self) -> bool:
