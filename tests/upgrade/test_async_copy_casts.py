@@ -191,3 +191,12 @@ def test_it_has_the_shared_memory_of_tritons_own_pipeline(tmp_path: Path) -> Non
     theirs = compiled(kernel("by rows"), tmp_path, num_stages=3)
     assert found.shared == theirs.shared
     assert "st.shared" not in found.ptx.split("mma.sync")[0]
+
+
+@pytest.mark.parametrize("stage", ["async-copy", "tma"])
+def test_unsigned_elements_keep_their_values(stage: str, tmp_path: Path) -> None:
+    """Their copies are no fault of the port: memory, as the IR knows it, has no signs."""
+    text = KERNEL.replace("LOAD", BY_COLUMNS).replace("DOT", "x, w.to(x.dtype)")
+    port = conversion(text, ConvertOptions(triton=VERSION, target="sm_90", stage=stage)).text
+    x, w = torch.eye(16, 32).half(), torch.arange(32 * 32).to(torch.uint8).reshape(32, 32)
+    torch.testing.assert_close(run(port, tmp_path, "sm_90", x=x, w=w, n=32), w[:16].float(), rtol=0, atol=0)

@@ -13,7 +13,7 @@ from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Event
 from tritonport.verify.emulate.scheduler import Scheduler
 from tritonport.verify.emulate.shared import GenericStore, Memory, Place
-from tritonport.verify.emulate.values import Value
+from tritonport.verify.emulate.values import Value, same_type
 
 _QUEUE = "cp.async"
 _FINISH = "a commit_group and a wait_group that covers it"
@@ -42,7 +42,7 @@ class AsyncCopyOps:
         what = "the asynchronous copy"
         event = Event(self.partition.queue(_QUEUE).agent, self.partition.queue(_QUEUE).issued + 1)
         self.access(memory, what, writes=True, event=event, finish=_FINISH)
-        if pointer.dtype.element_ty != memory.dtype:
+        if not same_type(pointer.dtype.element_ty, memory.dtype):
             raise Fault(f"{what} brings {pointer.dtype.element_ty} to {memory.name}, which holds {memory.dtype}")
         absent = other if isinstance(other, Value) else None
         # Without a mask Triton 3.9 passes an empty handle of its own.

@@ -24,14 +24,7 @@ from tritonport.verify.emulate.shared import (
     check_written,
     reuses,
 )
-from tritonport.verify.emulate.values import Value, storage
-
-
-def _same_type(left: Any, right: Any) -> bool:
-    """Whether the IR has one type for two: its integers know no signs."""
-    if left.is_int() and right.is_int():
-        return bool(left.primitive_bitwidth == right.primitive_bitwidth)
-    return bool(left == right)
+from tritonport.verify.emulate.values import Value, same_type, storage
 
 
 class SharedOps:
@@ -163,7 +156,7 @@ class SharedOps:
         self.store_elements(memory, value, "the store")
 
     def store_elements(self, memory: Memory, value: Value, what: str) -> None:
-        if not _same_type(value.dtype, memory.dtype):
+        if not same_type(value.dtype, memory.dtype):
             raise Fault(f"a value of type {value.dtype} is stored to {memory.name}, which holds {memory.dtype}")
         if value.data.shape != memory.data.shape:
             raise Fault(

@@ -16,7 +16,7 @@ from tritonport.verify.emulate.errors import Fault
 from tritonport.verify.emulate.ordering import Event
 from tritonport.verify.emulate.scheduler import Scheduler
 from tritonport.verify.emulate.shared import Memory, check_written
-from tritonport.verify.emulate.values import Array, BlockType, Value
+from tritonport.verify.emulate.values import Array, BlockType, Value, same_type
 
 STORES = "TMA store"
 _VISIBLE = "TMA store, visible"
@@ -154,7 +154,7 @@ class TmaOps(DescriptorOps):
 def _check_block(block: tuple[int, ...], descriptor: Descriptor, memory: Memory) -> None:
     if memory.data.shape != block:
         raise Fault(f"{memory.name} has shape {list(memory.data.shape)}, the descriptor's block {list(block)}")
-    if memory.dtype != descriptor.base.dtype.element_ty:
+    if not same_type(memory.dtype, descriptor.base.dtype.element_ty):
         raise Fault(f"{memory.name} holds {memory.dtype}, the descriptor {descriptor.base.dtype.element_ty}")
     if descriptor.layout is not None and _placement(memory.layout) != _placement(descriptor.layout):
         # Triton refuses it from 3.8 on; before, the elements land in the wrong places.

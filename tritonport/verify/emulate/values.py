@@ -62,6 +62,13 @@ def storage(dtype: Any) -> np.dtype[Any]:
     return _STORAGE[dtype.name]
 
 
+def same_type(left: Any, right: Any) -> bool:
+    """Whether the IR has one type for two: its integers know no signs."""
+    if left.is_int() and right.is_int():
+        return bool(left.primitive_bitwidth == right.primitive_bitwidth)
+    return bool(left == right)
+
+
 def unsigned(data: Array) -> Array:
     """The same bits read as unsigned integers (booleans and addresses are left alone)."""
     twin = UNSIGNED.get(data.dtype)
