@@ -82,7 +82,8 @@ def test_two_loops_with_the_same_names_read_their_tiles_in_place(tmp_path: Path)
 def test_each_branch_copies_the_tile_that_it_loads(scaled: bool, by_columns: bool, tmp_path: Path) -> None:
     kernel = TWO_LOOPS.replace("(c_ptr + rows[:, None] * 32 + offs", "(b_ptr + rows[:, None] * 32 + offs")
     # Computed with in one branch alone, the two are not one matrix in two orders.
-    text = upgraded(kernel.replace("rows[:, None] * K + offs[None, :]))", "rows[:, None] * K + offs[None, :]) + 0)")).text
+    computed = kernel.replace("rows[:, None] * K + offs[None, :]))", "rows[:, None] * K + offs[None, :]) + 0)")
+    text = upgraded(computed).text
     tiles = tiles_of(text)
     assert "        else:\n            mbarrier.expect(b_ready_2," in tiles
     assert "    else:\n        b_tile_2 =" in tiles and "    else:\n        mbarrier.invalidate(b_ready_2)" in tiles

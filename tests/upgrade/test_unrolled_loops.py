@@ -1,6 +1,7 @@
 """Tiles that loops over `tl.static_range` copy: rings as of any loop, whose iterations have constants for an index."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.upgrade.test_tma import run
 from tritonport.convert import Conversion, ConvertOptions
 from tritonport.rules_data import version_key
 from tritonport.verify.compile import Resources, compile_kernel
+from tritonport.verify.emulate import emulated
 
 KERNEL = """
 import torch
@@ -133,3 +135,44 @@ def test_it_compiles_to_as_many_copies_as_iterations(tmp_path: Path) -> None:
     refills = 4 if version_key(VERSION) > version_key("3.6") else 8
     assert found.ptx.count("cp.async.bulk.tensor.2d.shared") == 4 + refills
     assert found.spills == 0
+
+
+INSIDE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def blocks_kernel(a_ptr, b_ptr, c_ptr, K, WAYS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    for way in tl.static_range(WAYS):
+        acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+        for start in tl.range(0, K, BLOCK, num_stages=3):
+            depth = start + rows
+            a = tl.load(a_ptr + rows[:, None] * K + depth[None, :])
+            b = tl.load(b_ptr + depth[:, None] * BLOCK * WAYS + (way * BLOCK + rows)[None, :])
+            acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + rows[:, None] * BLOCK * WAYS + (way * BLOCK + rows)[None, :], acc)
+
+
+def launch(a, b):
+    c = torch.zeros(16, b.shape[1])
+    blocks_kernel[(1,)](a, b, c, a.shape[1], WAYS=b.shape[1] // 16, BLOCK=16)
+    return c
+"""
+TWICE = INSIDE.replace(
+    "acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b, acc)\n            acc += tl.dot(tl.trans(b), tl.trans(a))"
+)
+
+
+@pytest.mark.parametrize(("stage", "text"), [("async-copy", INSIDE), ("async-copy", TWICE), ("mma", TWICE)])
+def test_a_ring_in_an_unrolled_loop_defines_no_name_twice(stage: str, text: str, tmp_path: Path) -> None:
+    port: Any = module_of(staged(stage, text).text, tmp_path, "kernel")
+    torch.manual_seed(0)
+    a, b = torch.randint(-4, 5, (16, 48)).half(), torch.randint(-4, 5, (48, 32)).half()
+    with emulated(target="sm_90"):
+        got = port.launch(a, b)
+    wanted = a.float() @ b.float()
+    turned = wanted.reshape(16, 2, 16).permute(2, 1, 0).reshape(16, 32)
+    torch.testing.assert_close(got, wanted + turned if text == TWICE else wanted, rtol=0, atol=0)

@@ -57,7 +57,9 @@ class LoopWriter:
         node = self.plan.loop.node
         hint = self.plan.loop.stages
         depth = f"{self.use.helpers['ring_depth']}({self._code(hint)})" if hint is not None else ""
-        lines = [f"{self.use.buffers}: {self.use.gl}.constexpr = {depth}"] if depth else []
+        lines: list[str] = []
+        if depth:
+            self.use = replace(self.use, buffers=self._constant(self.use.buffers, depth, lines))
         lines += self._rings()
         self.bounds = Bounds(self.plan.loop, self.plan.body, self.names, self.module)
         lines += self.bounds.lines
@@ -71,8 +73,16 @@ class LoopWriter:
 
     # -- pieces
 
+    def _constant(self, name: str, text: str, lines: list[str]) -> str:
+        """What a compile-time value of the loop is called: a name that a line more defines, or the value itself where
+        the body of an unrolled loop would define the name anew in each copy of it, which Triton refuses."""
+        if any(one.kind == "static_range" for one in self.plan.loop.parents):
+            return f"({text})" if " if " in text else text
+        lines.append(f"{name}: {self.use.gl}.constexpr = {text}")
+        return name
+
     def _rings(self) -> list[str]:
-        lines = []
+        lines: list[str] = []
         for copy in self.plan.copies:
             ring = self.rings[copy.place]
             dtype = f"{copy.access.base}.dtype.element_ty"
@@ -82,8 +92,7 @@ class LoopWriter:
                 indices, layouts = copy.operand.several
                 result = self.names.fresh(f"{copy.access.target}_result_layout")
                 alike = f"{self.use.helpers['read_alike']}({dtype}, {indices}, {layouts})"
-                lines.append(f"{result}: {self.use.gl}.constexpr = {copy.operand.result} if {alike} else None")
-                self.results[copy.place] = result
+                self.results[copy.place] = self._constant(result, f"{copy.operand.result} if {alike} else None", lines)
             role = replace(copy.operand, result=self.results[copy.place]).role
             if copy.widened is not None:
                 # Transposed, it stands in memory as the other operand does.
@@ -91,11 +100,11 @@ class LoopWriter:
                 result = self.names.fresh(f"{copy.access.target}_result_layout")
                 along = copy.shape[1 - index]
                 widens = f"{self.use.helpers['widens_in_registers']}({dtype}, {along}, {copy.widened.result})"
-                lines.append(f"{result}: {self.use.gl}.constexpr = {copy.widened.result} if {widens} else None")
+                result = self._constant(result, f"{copy.widened.result} if {widens} else None", lines)
                 self.results[copy.place] = result
                 role = f"{index}, {result}"
             made = f"{self.use.helpers['ring_layout']}({copy.layout}, [{shape}], {dtype}, {role})"
-            lines.append(f"{layout}: {self.use.gl}.constexpr = {made}")
+            layout = self._constant(layout, made, lines)
             lines.append(
                 f"{ring} = {self.use.gl}.allocate_shared_memory({dtype}, [{self.use.buffers}, {shape}], {layout})"
             )

@@ -265,9 +265,13 @@ class BodyWriter(CopyingWriter):
         result = operand.result
         if result is not None and operand.several is not None:
             indices, layouts = operand.several
-            result = self.names.fresh(f"{one.tile.access.target}_result_layout")
             alike = f"{self.use.helpers['read_alike']}({one.room.descriptor}.dtype, {indices}, {layouts})"
-            lines.append(f"{result}: {self.gl}.constexpr = {operand.result} if {alike} else None")
+            result = f"({operand.result} if {alike} else None)"
+            # The body of an unrolled loop would define a name anew in each copy of it, which Triton refuses.
+            if not any(loop.kind == "static_range" for loop in loops):
+                name = self.names.fresh(f"{one.tile.access.target}_result_layout")
+                lines.append(f"{name}: {self.gl}.constexpr = {result[1:-1]}")
+                result = name
         if result is not None:
             value = f"{self.use.helpers['landed']}({view}, {replace(operand, result=result).role})"
             if tile.computed:
