@@ -15,7 +15,7 @@ import libcst as cst
 
 from tritonport.source.syntax import bare_call
 from tritonport.source.walk import calls_in, walk
-from tritonport.upgrade.dots import called
+from tritonport.upgrade.dots import called, is_written_dot
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.delay import Delay, delay_of
 from tritonport.upgrade.mma.gathered import gathered
@@ -33,6 +33,9 @@ from tritonport.upgrade.mma.plan import (
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
 from tritonport.upgrade.mma.spelling import Dot, names_assigned, simple_assignment
 from tritonport.upgrade.slices import is_pure, names_of, read_names
+
+_KINDS = frozenset({"dtype", "shape", "type"})
+"""What a tile is: no part of what is in it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def deferred(loop: LoopText, dots: Sequence[Dot]) -> Deferred:
     sums: list[tuple[Dot, list[Tile]]] = []
     for dot in dots:
         alone = sum(one.target == dot.target for one in dots) == 1
-        if alone and only_adds(loop, dot, dots) and (tiles := _tiles(loop, dot)) is not None:
+        if alone and only_adds(loop, dot, dots) and (tiles := tiles_of(loop, dot)) is not None:
             sums.append((dot, tiles))
     if not sums:
         raise Refusal("none of its dots adds to a sum that the loop does not use otherwise")
@@ -96,7 +99,7 @@ def deferred(loop: LoopText, dots: Sequence[Dot]) -> Deferred:
             raise
         delay, waits = None, ()
     first = next((dot for dot in dots if not only_adds(loop, dot, dots)), None)
-    early = _early(loop, first.place) if first is not None and _tiles(loop, first) is not None else []
+    early = _early(loop, first.place) if first is not None and tiles_of(loop, first, ends=True) is not None else []
     return Deferred(
         loop,
         tuple(dot for dot, _ in sums),
@@ -108,40 +111,43 @@ def deferred(loop: LoopText, dots: Sequence[Dot]) -> Deferred:
     )
 
 
-def _tiles(loop: LoopText, dot: Dot) -> list[Tile] | None:
-    """The rings' tiles that a dot reads; None where an operand may be written again while the dot is under way."""
+def tiles_of(loop: LoopText, dot: Dot, ends: bool = False) -> list[Tile] | None:
+    """The rings' tiles that a dot reads; None where an operand may be written again while the dot is under way.
+
+    Args:
+        ends: whether the dot ends in its iteration, which writes no operand in registers twice.
+    """
     found: list[Tile] = []
     for node in (dot.left, dot.right):
         try:
             tile = loop.tile(node, dot.place)
         except Refusal:
-            if node is dot.right or not is_tensor(loop, node, dot.place) or _is_read_for_it(loop, node):
+            if node is dot.right or not is_tensor(loop, node, dot.place):
+                return None
+            if not ends and not _is_of_dot(loop, node, dot.place):
                 return None
         else:
             found += [tile] if tile is not None else []
     return found
 
 
-def _is_read_for_it(loop: LoopText, node: cst.BaseExpression) -> bool:
-    """Whether an operand is made of a tile that each iteration reads into the registers of a left operand: the next
-    one would read into them while the dot is under way, which nothing of it waits for."""
-    head = loop.function.body.body if isinstance(loop.function.body, cst.IndentedBlock) else ()
-    layouts = {
-        code(small.target)
-        for line in head
-        if isinstance(line, cst.SimpleStatementLine)
-        for small in line.body
-        if isinstance(small, cst.AnnAssign) and any(called(one).startswith("left_layout") for one in walk(small))
-    }
-    needed, work = set[int](), [node]
-    while work and layouts:
-        one = work.pop()
-        if any(called(call) == "load" and names_of(call) & layouts for call in calls_in(one)):
-            return True
-        places = {place for name in names_of(one) for place in loop.assignments(name)} - needed
-        needed |= places
-        made = (simple_assignment(loop.body[place]) for place in places)
-        work += [each[1] for each in made if each is not None]
+def _is_of_dot(loop: LoopText, node: cst.BaseExpression, before: int) -> bool:
+    """Whether an operand that stands in registers is made of what another dot of its iteration gives.
+
+    The next iteration writes these registers again, once it has the result of that dot. Dots end in order, so this one
+    has read them by then; of an operand that is made of anything else (of a tile that is read from memory, of what
+    an iteration before has left) nothing says that.
+    """
+    if any(is_written_dot(one) for one in walk(node)):
+        return True
+    kinds = {id(one.value) for one in walk(node) if isinstance(one, cst.Attribute) and one.attr.value in _KINDS}
+    for name in {one.value for one in walk(node) if isinstance(one, cst.Name) and id(one) not in kinds}:
+        for place in reversed([one for one in loop.assignments(name) if one < before]):
+            made = simple_assignment(loop.body[place])
+            if made is not None and _is_of_dot(loop, made[1], place):
+                return True
+            if made is not None:
+                break
     return False
 
 
@@ -255,4 +261,4 @@ def fills(loop: LoopText, place: int, buffers: frozenset[str]) -> bool:
     return bool(indexed(call) & buffers)
 
 
-__all__ = ["Deferred", "deferred", "fills", "plan_or_defer"]
+__all__ = ["Deferred", "deferred", "fills", "plan_or_defer", "tiles_of"]
