@@ -126,6 +126,28 @@ def test_tiles_are_read_and_written_in_the_layout_of_what_is_computed() -> None:
     assert len(stores) == 5 and not any("convert_layout" in line for line in stores)
 
 
+NAMED = "loaded = tl.load(u, mask=inside[:, None], other=0.0)\n        v = loaded - v"
+
+
+@pytest.mark.parametrize(
+    ("named", "there"),
+    [
+        (NAMED, True),
+        (NAMED.replace("other=0.0)", "other=0.0).to(tl.float32)"), True),
+        (NAMED.replace("loaded - v", "(loaded - v).to(loaded.dtype)"), True),
+        # In what stands in memory order, more is done than a conversion.
+        (NAMED.replace("loaded - v", "loaded - v * tl.sum(loaded, axis=1)[:, None]"), False),
+        (NAMED.replace("        v =", "        loaded = loaded * 2\n        v ="), False),
+    ],
+)
+def test_a_tile_with_a_name_is_read_where_all_of_its_reads_want_it(named: str, there: bool) -> None:
+    line = "v = tl.load(u, mask=inside[:, None], other=0.0) - v"
+    text = KERNEL.replace(line, named)
+    assert text != KERNEL
+    loop = loop_of(upgraded("tma", text))
+    assert (".load(v_layout)" in loop) == there and ("convert_layout(loaded" not in loop) == there
+
+
 def test_several_stores_are_awaited_an_iteration_later() -> None:
     before, _, rest = tiles_of(upgraded()).partition("    for i in range(")
     loop, _, behind = rest.partition("    for j in ")

@@ -13,6 +13,7 @@ from tritonport.convert.names import Names
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.converted import conversions_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 from tritonport.upgrade.tma.lying import left_of_branches, loads_of_branches
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
@@ -70,6 +71,8 @@ class BodyWriter(CopyingWriter):
         self.types = self._types()
         self.types |= self._casts()
         self.types |= self._in_place()
+        self.wanted: dict[int, str] = {}
+        self.types |= self._unconverted()
 
     def write(self) -> cst.BaseSuite:
         """The body in place of the kernel's own."""
@@ -145,6 +148,18 @@ class BodyWriter(CopyingWriter):
                 call, operand = one.tile.beside.call, one.tile.beside.operand
                 given = f"{self._view(one)}, {one.tile.access.target}, {operand.role}"
                 swaps[call.args[0].value] = cst.parse_expression(f"{self.use.helpers['in_place_or']}({given})")
+        return swaps
+
+    def _unconverted(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """`b` in place of `convert_layout(b, layout)` of a tile that is read from shared memory in that layout."""
+        swaps: dict[cst.CSTNode, cst.CSTNode] = {}
+        for key, one in self.copied.items():
+            tile = one.tile
+            if tile.operand.result is None and tile.beside is None and tile.choice is None and not tile.computed:
+                found = conversions_of(tile.access, self.plan.form.node)
+                if found is not None:
+                    self.wanted[key] = found[0]
+                    swaps |= {call: call.args[0].value for call in found[1]}
         return swaps
 
     # -- statements
@@ -277,7 +292,7 @@ class BodyWriter(CopyingWriter):
             if tile.computed:
                 value = f"{view}.load({tile.layout}) if {tile.computed} else {value}"
         else:
-            value = f"{view}.load({one.tile.layout})"
+            value = f"{view}.load({self.wanted.get(id(tile.access.node), tile.layout)})"
         small = statement.body[0] if statement is not None else None
         if isinstance(small, cst.Assign) and small.value is not one.tile.access.node and tile.turned is None:
             place: cst.CSTNode = one.tile.access.node
