@@ -27,6 +27,13 @@ def test_the_tiled_loops_have_a_golden() -> None:
         assert found >= {"attention", "block_pointer_matmul", "matmul", "persistent_matmul"} | more, stage
 
 
+@pytest.mark.parametrize("function", ["in_place_or", "left_layout", "start_store"])
+def test_a_fixture_calls_what_few_kernels_need(function: str) -> None:
+    """The sanitizers run what the fixtures have."""
+    text = (ROOT / "fixtures/gated_delta/expected/mma.py").read_text(encoding="utf-8")
+    assert text.count(f"{function}(") > text.count(f"def {function}(") == 1
+
+
 CASES = [
     pytest.param(path, stage, id=f"{path.parents[1].name}-{stage}")
     for path in [*PORTS, *OTHERS]
