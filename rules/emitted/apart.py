@@ -1,8 +1,13 @@
 def apart(args, read, written):
-    """Whether what a loop reads, of which copies run ahead, is in other memory than what it writes."""
-    owned = {storage_of(args.get(name)) for name in written}
-    if not any(storage_of(args.get(name)) in owned for name in read):
-        return True
-    taken = [memory_range(args.get(name)) for name in written if storage_of(args.get(name))]
-    given = [memory_range(args.get(name)) for name in read if storage_of(args.get(name))]
-    return all(end <= start or stop <= first for first, end in given for start, stop in taken)
+    """Whether what a loop reads, of which copies run ahead, is in other memory than what it writes by another name."""
+    owned = {}
+    for name in written:
+        owned.setdefault(storage_of(args.get(name)), []).append(name)
+    owned.pop(0, None)
+    for name in read:
+        for other in owned.get(storage_of(args.get(name)), ()):
+            if other != name:
+                (first, end), (start, stop) = memory_range(args.get(name)), memory_range(args.get(other))
+                if first < stop and start < end:
+                    return False
+    return True

@@ -63,6 +63,7 @@ def test_what_is_asked_of_two_arguments(tmp_path: Path) -> None:
     assert not apart(base, base) and not apart(base[:5], base[4:]) and not apart(base[0], base.view(torch.int32))
     assert apart(base[:4], base[4:]) and apart(base[:0], base) and apart(base[0, :1], base[0, 1:])
     assert not apart(base[:1].expand(4, 8), base[:1])
+    assert module.apart(dict(x=base, y=base), ["x"], ["x"]), "what the kernel knows for one"
     assert apart(base, None) and apart(base, 3) and apart(torch.zeros(0), torch.zeros(0))
 
 

@@ -13,12 +13,29 @@ from tritonport.source.module import SourceModule
 from tritonport.upgrade.tma.schedules import above_zero_by
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
+OTHERS = """
+@triton.jit
+def other(i, n):
+    return i * n
+
+
+@triton.jit
+def minimum(i, n):
+    return i - n
+
+
+@triton.jit
+def back(i, by=-1):
+    return i + by
+
+
+"""
 FUNCTIONS = {
     "grouped": (
         "pid, M, BM: tl.constexpr, GROUP: tl.constexpr",
         "tiles = tl.cdiv(M, BM)\nwidth = GROUP * tiles\ngroup = pid // width\n"
         "size = min(tiles - group * GROUP, GROUP)\nreturn group * GROUP + pid % size, (pid % width) // size",
-        {"pid"},
+        {"pid", "M", "BM", "GROUP"},  # it divides by what is made of these
     ),
     "shifted": ("i, shift", "return tl.maximum(i, 0) // 2 + shift", {"shift"}),
     "the rest taken off": ("i, n", "return i - i % n", {"i"}),
@@ -29,6 +46,14 @@ FUNCTIONS = {
     "below in a loop": ("i, n", "last = i\nfor j in range(n):\n    i = last\n    last = last - 1\nreturn i", None),
     "one of two": ("i, n", "return tl.where(i > n, 0, n), tl.maximum(n, 0)", {"n"}),
     "of another function": ("i, n", "return other(i, n)", {"i", "n"}),
+    "divided by a number below zero": ("i, n", "return i // -2 + n", None),
+    "divided by what is turned": ("i, n", "return i // -n", None),
+    "in blocks of a size": ("i, n", "return tl.cdiv(i, n)", {"i", "n"}),
+    "cast to few bits": ("i, n", "return i.to(tl.int8)", None),
+    "cast to many": ("i, n", "return i.to(tl.int64)", {"i"}),
+    "a function with a name of Triton's": ("i, n", "return minimum(i, n)", None),
+    "what a call leaves out": ("i, n", "return back(i)", None),
+    "what a call gives in its place": ("i, n", "return back(i, n)", {"i", "n"}),
 }
 
 
@@ -36,8 +61,7 @@ FUNCTIONS = {
 def test_by_which_arguments_a_schedule_is_not_below_zero(case: str) -> None:
     parameters, body, needed = FUNCTIONS[case]
     lines = "".join(f"    {line}\n" for line in body.splitlines())
-    other = "@triton.jit\ndef other(i, n):\n    return i * n\n\n\n"
-    module = SourceModule(f"{HEAD}{other}@triton.jit\ndef place({parameters}):\n{lines}", "kernel.py")
+    module = SourceModule(f"{HEAD}{OTHERS}@triton.jit\ndef place({parameters}):\n{lines}", "kernel.py")
     found = above_zero_by(module.kernels[-1])
     assert (set(found) if found is not None else None) == needed
 

@@ -52,3 +52,46 @@ def test_a_number_that_is_compiled_in_may_be_below_zero(first: int, step: int, w
     wanted = torch.cat([whole[first + pid * step :][:16] for pid in range(3)])
     torch.testing.assert_close(got, wanted, rtol=0, atol=0)
     assert (made == [True] * 3) == (step > 0 and way > 0)
+
+
+PLACES = {
+    "divided": ("pid // STEP", True),
+    "divided by a number": ("pid // -2", False),
+    "compile-time": ("(6 % STEP)", True),
+    "a function's default": ("place(pid)", False),
+    "a function with a name of Triton's": ("cdiv(pid, STEP)", False),
+}
+FUNCTIONS = """
+
+@triton.jit
+def place(pid, moved: tl.constexpr = -1):
+    return pid + moved
+
+
+@triton.jit
+def cdiv(one, other):
+    return one // 2 - other
+
+
+@triton.jit
+def product_kernel("""
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_what_is_divided_by_may_be_below_zero(case: str, tmp_path: Path) -> None:
+    place, asked = PLACES[case]
+    text = KERNEL.replace("rows = pid * STEP", f"rows = {place} * 16").replace(
+        "\n\n@triton.jit\ndef product_kernel(", FUNCTIONS
+    )
+    found = upgraded(text)
+    if not asked:
+        assert any("may be negative" in one.message for one in found.diagnostics) and "a_desc" not in found.text
+        return
+    assert 'args["STEP"] >= 0' in found.text
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (64, 64)).half(), torch.randint(-3, 4, (64, 32)).half()
+    got, made = run(found.text, tmp_path, a=a, b=b, first=32, step=-4, way=1)
+    rows = [32 + 16 * (int(pid / -4) if case == "divided" else 6 % -4) for pid in range(3)]
+    whole = a.float() @ b.float()
+    torch.testing.assert_close(got, torch.cat([whole[row : row + 16] for row in rows]), rtol=0, atol=0)
+    assert len(made) < 3, "such launches take the pointers"

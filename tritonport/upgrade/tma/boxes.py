@@ -96,11 +96,7 @@ class _Builder:
             found, outer = moved
         if len(found) + len(outer) > MAX_TMA_RANK:
             raise Refusal(f"its address has {len(found) + len(outer)} strides, and a descriptor {MAX_TMA_RANK}")
-        # Where there is a descriptor, its extents, strides and blocks are positive.
-        positive = {side.size for side in found}
-        for side in (*outer, *found):
-            for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
-                positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
+        positive = positive_of(found, outer)
         checked = [name for side in (*outer, *found) for name in self._signed(side, positive) if name not in positive]
         checked += [*self.asked, *(name for name in self._counted(positive) if name not in positive)]
         bent = tuple(place for place, axis in enumerate(axes) if axis.bent)
@@ -333,4 +329,13 @@ class _Builder:
         return found
 
 
-__all__ = ["Box", "Extent", "Side", "box_of"]
+def positive_of(inner: Sequence[Side], outer: Sequence[Side]) -> set[str]:
+    """The names of what is above zero where there is a descriptor: its extents, strides and blocks are."""
+    positive = {side.size for side in inner}
+    for side in (*outer, *inner):
+        for part in (side.stride, *(one.size for one in side.extents if one.when == ALWAYS)):
+            positive |= set(part.terms[0][0]) if len(part.terms) == 1 and len(part.terms[0][0]) == 1 else set()
+    return positive
+
+
+__all__ = ["Box", "Extent", "Side", "box_of", "positive_of"]

@@ -17,7 +17,7 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
-from tritonport.upgrade.tma.schedules import above_zero_by
+from tritonport.upgrade.tma.schedules import above_zero_by, is_above_zero_by_default
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
@@ -74,14 +74,36 @@ class ExpressionSigns(ABC):
             if isinstance(node.op, ast.Sub):
                 return self.of(as_dim(node))
             if isinstance(node.op, ast.Mod):
-                return self.node(node.left)  # the sign of the dividend
-            # A schedule divides by sizes of groups, which no program leaves at zero.
-            return isinstance(node.op, (ast.FloorDiv, ast.Div)) and self.node(node.left) and self._of_sizes(node.right)
+                # The sign of the dividend; of compile-time numbers, which Python divides, that of the divisor.
+                return self.node(node.left) and (not self._compile_time(node.right) or self._divides(node.right))
+            return isinstance(node.op, (ast.FloorDiv, ast.Div)) and self.node(node.left) and self._divides(node.right)
         if isinstance(node, ast.IfExp):
             return self.node(node.body) and self.node(node.orelse)
         return isinstance(node, ast.Call) and self._call(node)
 
+    def _divides(self, node: ast.expr) -> bool:
+        """Whether what something is divided by is above zero, where the launch is asked for the signs of its arguments.
+
+        A schedule divides by sizes of groups (`min(height - first, GROUP)`), which no program leaves at zero.
+        """
+        relied = set(self.relied)
+        if self.node(node):
+            return True
+        self.relied = relied
+        return self._of_sizes(node)
+
+    def _compile_time(self, node: ast.expr) -> bool:
+        """Whether an expression is a number that the kernel is compiled for."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return bool(self.parameters.get(node.id))
+        parts = list(ast.iter_child_nodes(node))
+        return bool(parts) and all(self._compile_time(one) for one in parts if isinstance(one, ast.expr))
+
     def _call(self, node: ast.Call) -> bool:
+        if any(one.kernel is not None for one in self.kernel.module.lookup(ast.unparse(node.func))):
+            return self._schedule(node)  # whatever it is called
         name = function_of(node)
         if name in ("program_id", "num_programs"):
             return True
@@ -117,6 +139,8 @@ class ExpressionSigns(ABC):
             given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
             if not all(self.node(given[name]) for name in sorted(needed & given.keys())):
                 return False
+            if not all(is_above_zero_by_default(one.kernel, name) for name in needed - given.keys()):
+                return False
         return bool(meanings)
 
     def _of_sizes(self, node: ast.expr) -> bool:
@@ -124,6 +148,8 @@ class ExpressionSigns(ABC):
         functions = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
         for one in ast.walk(node):
             if isinstance(one, ast.Call) and function_of(one) not in _SCHEDULE:
+                return False
+            if isinstance(one, (ast.USub, ast.Invert)):
                 return False
             if isinstance(one, ast.Name) and id(one) not in functions and not self._size(one.id):
                 return False

@@ -8,7 +8,7 @@ one with the copies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -16,6 +16,7 @@ from tritonport.convert.launch_flags import with_flags
 from tritonport.convert.names import Names, stem
 from tritonport.source.walk import walk
 from tritonport.upgrade.tma.body import BodyWriter, Spelling
+from tritonport.upgrade.tma.boxes import positive_of
 from tritonport.upgrade.tma.dead import without_unread
 from tritonport.upgrade.tma.host import descriptor_text
 from tritonport.upgrade.tma.left import with_left_layouts
@@ -43,6 +44,7 @@ class FileNames:
 
 def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> list[cst.FunctionDef]:
     """The function with pointers, the one with descriptors, and the kernel that chooses between them."""
+    plan = _without_known(plan)
     kernel = plan.kernel
     node = kernel.node
     names = Names({item.value for item in walk(node) if isinstance(item, cst.Name)} | file.taken)
@@ -76,6 +78,18 @@ def with_descriptors(plan: KernelPlan, file: FileNames, module: cst.Module) -> l
     return [before, copied, entry]
 
 
+def _without_known(plan: KernelPlan) -> KernelPlan:
+    """A plan that asks for no sign which a descriptor says that every copy needs."""
+    needed = [tile.box for tile in (*plan.loads, *plan.stores) if not tile.switches and not tile.optional]
+    known = {name for box in needed for name in positive_of(box.inner, box.outer)}
+
+    def lean(tile: Tile) -> Tile:
+        asked = tuple(one for one in tile.box.checked if one not in known)
+        return tile if asked == tile.box.checked else replace(tile, box=replace(tile.box, checked=asked))
+
+    return replace(plan, loads=tuple(map(lean, plan.loads)), stores=tuple(map(lean, plan.stores)))
+
+
 def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[str, str]]:
     """Per tile, by its access, the name of its descriptor and what makes it; equal ones are one.
 
@@ -101,27 +115,37 @@ def _named(plan: KernelPlan, names: Names, file: FileNames) -> dict[int, tuple[s
             known[text] = names.fresh(f"{wanted}_desc")
             made[known[text]] = tile, conditions
         found[id(tile.access.node)] = (known[text], text)
-    return found if plan.apart is None else _guarded(found, made, plan, file)
+    return _asked_once(found, made, plan, file)
 
 
-def _guarded(
+def _asked_once(
     found: Mapping[int, tuple[str, str]],
     made: Mapping[str, tuple[Tile, Sequence[str]]],
     plan: KernelPlan,
     file: FileNames,
 ) -> dict[int, tuple[str, str]]:
-    """The descriptors, of which there is none where a loop writes to memory of which copies run ahead: that of a tile
-    which every launch needs is asked, else each of them.
+    """The descriptors, where the signs that one asks for, which every launch by tiles needs, are asked for once.
 
-    `made`: per name of a descriptor its tile and what has to hold of the launch.
+    There is none where a loop writes to memory of which copies run ahead: that of a load which every launch needs is
+    asked, else each of them. `made`: per name of a descriptor its tile and what has to hold of the launch.
     """
-    assert plan.apart is not None
-    tiles = [tile for tile in plan.loads if not tile.switches and not tile.optional][:1] or plan.loads
-    asked = {found[id(tile.access.node)][0] for tile in tiles}
-    read, written = (", ".join(f'"{name}"' for name in names) for names in plan.apart)
-    test = f"{file.helpers['apart']}(args, [{read}], [{written}])"
-    texts = {name: _made(made[name][0], plan, file, [*made[name][1], test]) for name in asked}
-    return {key: (name, texts.get(name, text)) for key, (name, text) in found.items()}
+    always = [tile for tile in (*plan.loads, *plan.stores) if not tile.switches and not tile.optional]
+    needed = dict.fromkeys(found[id(tile.access.node)][0] for tile in always)
+    loads = [found[id(tile.access.node)][0] for tile in plan.loads]
+    test = ""
+    if plan.apart is not None:
+        read, written = (", ".join(f'"{name}"' for name in names) for names in plan.apart)
+        test = f"{file.helpers['apart']}(args, [{read}], [{written}])"
+    guarded = [name for name in loads if name in needed][:1] or loads
+    asked: set[str] = set()
+    texts: dict[str, str] = {}
+    for name in (*needed, *(name for name in made if name not in needed)):
+        tile, conditions = made[name]
+        checked = tuple(one for one in tile.box.checked if one not in asked)
+        asked |= {one for one in checked if one.isidentifier()} if name in needed else set()
+        tile = replace(tile, box=replace(tile.box, checked=checked))
+        texts[name] = _made(tile, plan, file, [*conditions, *([test] if test and name in guarded else [])])
+    return {key: (name, texts[name]) for key, (name, _) in found.items()}
 
 
 def _made(tile: Tile, plan: KernelPlan, file: FileNames, conditions: Sequence[str]) -> str:

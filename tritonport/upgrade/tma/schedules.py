@@ -13,7 +13,7 @@ from tritonport.source.kernel import Kernel
 _MOST = 8
 """How deep calls are followed."""
 _OF_ALL = frozenset({"min", "minimum", "swizzle2d"})
-_OF_THE_FIRST = frozenset({"cast", "cdiv", "ceil", "floor", "max_constancy", "max_contiguous", "multiple_of"})
+_OF_THE_FIRST = frozenset({"ceil", "floor", "max_constancy", "max_contiguous", "multiple_of"})
 _NEVER = frozenset({"abs", "len", "num_programs", "num_warps", "program_id"})
 _KEEPS = (ast.Add, ast.Mult, ast.LShift, ast.BitOr, ast.BitXor, ast.Pow)
 _OF_THE_LEFT = (ast.FloorDiv, ast.Div, ast.Mod, ast.RShift)
@@ -29,13 +29,19 @@ def above_zero_by(function: Kernel, depth: int = _MOST) -> Needed:
     """The arguments that have to be zero or more for every number that a function returns to be; None where that is not
     enough.
 
-    What it divides by is taken for more than zero: a schedule divides by sizes of groups, and a program that finds none
-    left would divide by zero.
+    Arguments that it divides by are among them. What is left of a size (`min(height - first, GROUP)`), where it divides
+    by that, is taken for more than zero: a program that finds none left would divide by zero.
     """
     text = cst.Module([]).code_for_node(function.node.with_changes(decorators=[], leading_lines=[]))
     (node,) = ast.parse(text).body
     assert isinstance(node, ast.FunctionDef)
     return _Walk(function, depth).of(node)
+
+
+def is_above_zero_by_default(function: Kernel, name: str) -> bool:
+    """Whether an argument that a call leaves out is a number that is not below zero."""
+    defaults = (one.default for one in function.parameters if one.name == name)
+    return any(isinstance(one, cst.Integer) for one in defaults)
 
 
 def _both(*parts: Needed) -> Needed:
@@ -57,8 +63,6 @@ class _Walk:
     def __init__(self, function: Kernel, depth: int) -> None:
         self.function, self.depth = function, depth
         self.known: dict[str, Needed] = {one.name: frozenset({one.name}) for one in function.parameters}
-        self.factors = {name: frozenset({name}) for name in self.known}
-        self.divisors: set[str] = set()
         self.returned: Needed = _ALWAYS
 
     def of(self, node: ast.FunctionDef) -> Needed:
@@ -67,7 +71,7 @@ class _Walk:
         except _NotFollowed:
             return None
         ends = any(isinstance(one, ast.Return) for one in ast.walk(node))
-        return self.returned - self.divisors if ends and self.returned is not None else None
+        return self.returned if ends else None
 
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -119,7 +123,7 @@ class _Walk:
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
-            self.known[target.id], self.factors[target.id] = self._by(value), self._factors(value)
+            self.known[target.id] = self._by(value)
             return
         names = [one.id for one in getattr(target, "elts", []) if isinstance(one, ast.Name)]
         if not names or len(names) != len(getattr(target, "elts", [])):
@@ -127,13 +131,6 @@ class _Walk:
         items = getattr(value, "elts", [])
         by = [self._by(one) for one in items] if len(items) == len(names) else [self._by(value)] * len(names)
         self.known |= dict(zip(names, by, strict=True))
-        self.factors |= dict.fromkeys(names, _ALWAYS)
-
-    def _factors(self, node: ast.expr) -> frozenset[str]:
-        """The arguments that a product is made of."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            return self._factors(node.left) | self._factors(node.right)
-        return self.factors.get(node.id, _ALWAYS) if isinstance(node, ast.Name) else _ALWAYS
 
     def _all(self, nodes: Sequence[ast.expr]) -> Needed:
         return _both(*map(self._by, nodes))
@@ -166,9 +163,8 @@ class _Walk:
 
     def _operation(self, node: ast.BinOp) -> Needed:
         if isinstance(node.op, _OF_THE_LEFT):
-            if isinstance(node.op, (ast.FloorDiv, ast.Div)):
-                self.divisors |= self._factors(node.right)
-            return self._by(node.left)
+            # The remainder of compile-time numbers, which Python divides, has the sign of the divisor.
+            return _both(self._by(node.left), self._divisor(node.right))
         if isinstance(node.op, ast.BitAnd):
             return self._least(self._by(node.left), self._by(node.right))
         if isinstance(node.op, ast.Sub):
@@ -179,6 +175,14 @@ class _Walk:
             return self._by(node.left) if whole else None
         return self._all([node.left, node.right]) if isinstance(node.op, _KEEPS) else None
 
+    def _divisor(self, node: ast.expr) -> Needed:
+        """By which arguments what something is divided by is above zero: none, where it is what is left of a size."""
+        found = self._by(node)
+        if found is not None:
+            return found
+        below = any(isinstance(one, (ast.USub, ast.Invert)) for one in ast.walk(node))
+        return None if below or isinstance(node, ast.Constant) else _ALWAYS
+
     @staticmethod
     def _least(*parts: Needed) -> Needed:
         """By which of several the least is needed: one of them is enough."""
@@ -187,10 +191,17 @@ class _Walk:
     def _call(self, node: ast.Call) -> Needed:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [*node.args, *(one.value for one in node.keywords)]
+        meanings = self.function.module.lookup(ast.unparse(node.func))
+        if any(one.kernel is not None for one in meanings):
+            return self._of_functions([one.kernel for one in meanings], node)  # whatever they are called
         if name in _NEVER:
             return _ALWAYS
         if name == "to" and isinstance(node.func, ast.Attribute):
-            return self._by(node.func.value)
+            return self._by(node.func.value) if given and _keeps_sign(given[0]) else None
+        if name == "cast":
+            return self._by(given[0]) if len(given) > 1 and _keeps_sign(given[1]) else None
+        if name == "cdiv":
+            return _both(self._by(given[0]), self._divisor(given[1])) if len(given) == 2 else None
         if name in _OF_THE_FIRST:
             return self._by(given[0]) if given else None
         if name in ("max", "maximum"):
@@ -199,11 +210,24 @@ class _Walk:
             return self._all(given[1:]) if len(given) == 3 else None
         if name in _OF_ALL:
             return self._all(given)
-        meanings = self.function.module.lookup(ast.unparse(node.func)) if self.depth else []
-        if not meanings or any(one.kernel is None for one in meanings):
-            return None
-        by = [above_zero_by(one.kernel, self.depth - 1) for one in meanings if one.kernel is not None]
-        return self._all(given) if None not in by else None
+        return None
+
+    def _of_functions(self, functions: Sequence[Kernel | None], node: ast.Call) -> Needed:
+        """By which arguments what any of several functions returns is zero or more."""
+        found: list[Needed] = [self._all([*node.args, *(one.value for one in node.keywords)])]
+        for one in functions:
+            needed = above_zero_by(one, self.depth - 1) if one is not None and self.depth else None
+            if one is None or needed is None:
+                return None
+            names = {parameter.name for parameter in one.parameters[: len(node.args)]}
+            left = needed - names - {keyword.arg for keyword in node.keywords}
+            found.append(_ALWAYS if all(is_above_zero_by_default(one, name) for name in left) else None)
+        return _both(*found)
 
 
-__all__ = ["above_zero_by"]
+def _keeps_sign(dtype: ast.expr) -> bool:
+    """Whether a type has room for every number of a schedule."""
+    return ast.unparse(dtype).rpartition(".")[2] in ("int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+__all__ = ["above_zero_by", "is_above_zero_by_default"]
