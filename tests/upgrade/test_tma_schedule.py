@@ -1,6 +1,5 @@
 """Stage tma: a schedule of tiles that the epilogue asks again, with a counter of its own."""
 
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ import torch
 
 from tests.upgrade.test_tma import run, upgraded
 from tests.upgrade.test_tma_proofs import expected, given
-from tritonport.source.module import SourceModule
-from tritonport.upgrade.tma.schedules import above_zero_by
 
 KERNEL = """
 import torch
@@ -81,68 +78,6 @@ def test_a_counter_that_is_not_the_index_is_another_tile(right: str, wrong: str)
     said = [one.message for one in found.diagnostics if one.code == "TP412"]
     assert len(said) == 2 and all("the store to c_ptr may write it" in one for one in said)
     assert "tile_descriptor" not in found.text
-
-
-FUNCTIONS = """
-import triton
-import triton.language as tl
-
-EDGE = tl.constexpr(-1)
-
-
-@triton.jit
-def back(one, other):
-    return one - other
-
-
-@triton.jit
-def on(one, other):
-    return one * 1 + other // 2
-
-
-@triton.jit
-def place(tile, width, height, GROUP: tl.constexpr):
-"""
-
-
-def keeps(lines: str) -> bool:
-    module = SourceModule(FUNCTIONS + textwrap.indent(lines, "    ") + "\n", "kernel.py")
-    return above_zero_by(next(one for one in module.kernels if one.name == "place")) is not None
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "row = tile - width // 2\nreturn row, tile",
-        "row = tile\nrow -= width\nreturn row, tile",
-        "row = tile\nfor i in range(-GROUP, GROUP):\n    row = i\nreturn row, tile",
-        "row = tile\nfor i in range(GROUP, 0, -1):\n    row += i\nreturn row, tile",
-        "row = tile\nif tile > width:\n    row = -GROUP\nreturn row, tile",
-        "less = tile - width\nrow = max(less, 0)\nreturn row + less, tile",
-        "return back(tile, width), tile % width",
-        "return tl.where(tile > width, tile - height, tile), tile % width",
-        "return ~tile, tile % width",
-        "return tile + EDGE, tile % width",
-        "return tl.load(tile), tile % width",
-        "tile = tile - 1\nreturn tile, tile % width",
-        "width + tile",
-    ],
-)
-def test_a_function_that_takes_away_is_no_schedule(lines: str) -> None:
-    assert not keeps(lines)
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "row = max(tile - width, 0) + min(tile, width)\nreturn row // width, tile % width",
-        "row, col = tile // width, tile\nif width > 1:\n    col = tile % width\nreturn row, col",
-        "return on(tile // width, 0), on(tile % width, 0)",
-        "rows = min(height - tile, GROUP)\nfor i in range(rows):\n    tile += i\nreturn tile.to(tl.int64) % rows",
-    ],
-)
-def test_a_function_that_adds_and_divides_is_a_schedule(lines: str) -> None:
-    assert keeps(lines)
 
 
 def test_a_place_that_a_function_takes_away_from_may_be_negative() -> None:

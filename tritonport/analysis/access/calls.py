@@ -12,9 +12,9 @@ import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import forms
-from tritonport.analysis.access.effects import READS_MORE, makes_tiles, reads_more
 from tritonport.analysis.access.expressions import LANGUAGE, NARROW, WIDE, ExpressionReader, is_comparison
 from tritonport.analysis.access.forms import Axis, Form, Mask, Opaque, Value
+from tritonport.analysis.effects import asks_for_more, makes_tiles
 from tritonport.source.kernel import Kernel
 from tritonport.source.syntax import dotted
 
@@ -64,7 +64,7 @@ class CallReader(ExpressionReader):
             return inlined
         if path is not None and makes_tiles(self.module, path):
             return Opaque(f"`{self._shortened(node)}` is a tile that a function makes", node)
-        if path is not None and not self.loose and self._reads_more(path, short):
+        if path is not None and not self.loose and self._reads_more(node, path):
             return self.returned(node, Opaque(f"`{self._shortened(node)}` reads more than its arguments", node))
         return self._other(node, arguments)
 
@@ -82,10 +82,10 @@ class CallReader(ExpressionReader):
             return Form(dims.opaque(self._resolved(node), ""))
         return Opaque(f"`{self._shortened(node)}` is no sum of coordinates", node)
 
-    def _reads_more(self, path: str, short: str) -> bool:
+    def _reads_more(self, node: cst.Call, path: str) -> bool:
         """Whether a second call with the same arguments may give another number; of a function that is an argument
         nothing is known."""
-        return path in self.parameters or short.startswith(READS_MORE) or reads_more(self.module, path)
+        return path in self.parameters or asks_for_more(self.module, node)
 
     def _followed(self, node: cst.Call, path: str) -> Value | None:
         meanings = self.module.lookup(path)

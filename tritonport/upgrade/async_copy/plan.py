@@ -9,7 +9,7 @@ from functools import partial
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form, Loop, accesses_of
-from tritonport.analysis.access.effects import acting
+from tritonport.analysis.effects import WRITES, acting, effects_in
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
@@ -19,7 +19,7 @@ from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
 from tritonport.upgrade.slices import NotSplit, Split, is_pure, names_of, split
-from tritonport.upgrade.tma.assume import WRITES, pointing, reached, touches_memory
+from tritonport.upgrade.tma.assume import pointing, reached
 
 ZEROS = ("none", "any", "0", "0.0")
 
@@ -240,9 +240,7 @@ def _written_by_function(kernel: Kernel, loop: Loop, copies: Sequence[Copy]) -> 
         called_ = (
             [one.kernel for one in kernel.module.lookup(path) if one.kernel is not None] if path is not None else []
         )
-        if not isinstance(call, cst.Call) or not any(
-            touches_memory(one.node.body, one.module, WRITES) for one in called_
-        ):
+        if not isinstance(call, cst.Call) or not any(effects_in(one.module, one.node.body) & WRITES for one in called_):
             continue
         given = {name for one in call.args for name in reached(one.value, kernel.node, names)}
         for base in sorted(given & {base for base in bases if base is not None}):

@@ -13,6 +13,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Loop
 from tritonport.analysis.access.loops import read_loop
+from tritonport.analysis.effects import acting
 from tritonport.convert.names import Names
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -30,7 +31,7 @@ from tritonport.upgrade.multibuffer.narrowed import narrowed
 from tritonport.upgrade.multibuffer.operations import arguments
 from tritonport.upgrade.multibuffer.pipelined import pipelined
 from tritonport.upgrade.multibuffer.steps import step_sign
-from tritonport.upgrade.multibuffer.writes import function_with_effects, may_run_ahead, written_to
+from tritonport.upgrade.multibuffer.writes import may_run_ahead, written_to
 from tritonport.upgrade.ranks import Ranks
 from tritonport.upgrade.slices import NotSplit, Split, asks_for_more, made_anew, names_of, read_names, split
 
@@ -195,7 +196,7 @@ def _split(
         found = split(body, needed, kept, live_behind(kernel.node, loop.node), loop.target, facts=facts)
     except NotSplit:
         return None
-    pure = all(function_with_effects(module, body[place]) is None for place in found.ahead if place not in needed)
+    pure = all(acting(module, body[place]) is None for place in found.ahead if place not in needed)
     return found if pure and not _assigned(body, found) & {loop.target} else None
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Loop
 from tritonport.analysis.access.loops import read_loop
+from tritonport.analysis.effects import acting
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.walk import assigned_names, walk
@@ -24,7 +25,7 @@ from tritonport.upgrade.multibuffer.home import Home, home_of
 from tritonport.upgrade.multibuffer.places import places_of
 from tritonport.upgrade.multibuffer.ring_loop import Barrier, RingLoop
 from tritonport.upgrade.multibuffer.steps import step_sign
-from tritonport.upgrade.multibuffer.writes import conflict, function_with_effects, may_run_ahead, writes_anything
+from tritonport.upgrade.multibuffer.writes import conflict, may_run_ahead, writes_anything
 from tritonport.upgrade.slices import NotSplit, Split, is_reckoned_with, names_of, split
 
 STAYS = "TP303"
@@ -276,7 +277,7 @@ class _Planner:
 
         found = split(body, needed, [], live_behind(self.kernel.node, loop.node), loop.target, may_load, facts)
         for place in found.ahead:
-            function = function_with_effects(self.module, body[place]) if place not in needed else None
+            function = acting(self.module, body[place]) if place not in needed else None
             if function is not None:
                 raise NotSplit(f"its coordinates depend on {function}, which does more than compute a number")
         if loop.kind == "static_range":

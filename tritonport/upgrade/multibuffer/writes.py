@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from tritonport.analysis.access.effects import acting
+from tritonport.analysis.effects import only_computes
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
@@ -25,23 +25,8 @@ _BULK = (
     "tma.async_reduce",
 )
 
-_EFFECTS = (
-    "load",
-    "store",
-    "atomic",
-    "tma.",
-    "mbarrier.",
-    "async_copy.",
-    "allocate",
-    "device_",
-    "barrier",
-    "inline_asm",
-)
-
-
 _ARITHMETIC = (cst.Multiply, cst.FloorDivide, cst.Modulo, cst.Divide)
 _ORDER = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
-_BUILTINS = frozenset({"min", "max", "abs", "range", "float", "int", "len"})
 
 
 def writes_anything(module: SourceModule, loop: cst.CSTNode) -> bool:
@@ -186,7 +171,7 @@ def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
     functions = _functions(module)
     if path not in functions:
         foreign = [one.kernel for one in module.lookup(path) if one.kind == "kernel" and one.module is not module]
-        return set() if all(one is not None and _only_computes(one, ()) for one in foreign) else {"unknown"}
+        return set() if all(one is not None and only_computes(one) for one in foreign) else {"unknown"}
     if path in seen:
         return set()
     seen.add(path)
@@ -197,49 +182,6 @@ def _kinds(module: SourceModule, path: str, seen: set[str]) -> set[str]:
         if inner:
             found |= _kinds(module, inner, seen)
     return found
-
-
-def _only_computes(function: Kernel, callers: tuple[Kernel, ...]) -> bool:
-    """Whether a function of another file does nothing but compute: no call in it acts on memory, by its name."""
-    calls = (node for node in walk(function.node.body) if isinstance(node, cst.Call))
-    return function not in callers and all(_computes(function, call, (*callers, function)) for call in calls)
-
-
-def _computes(function: Kernel, call: cst.Call, callers: tuple[Kernel, ...]) -> bool:
-    last = call.func.attr.value if isinstance(call.func, cst.Attribute) else getattr(call.func, "value", None)
-    if not isinstance(last, str) or any(part.rstrip(".") in last for part in _EFFECTS):
-        return False
-    path = dotted(call.func)
-    meanings = function.module.lookup(path) if path is not None else []
-    if isinstance(call.func, cst.Name) and not meanings:
-        return last in _BUILTINS
-    return all(
-        one.qualified.startswith("triton.") if one.kind == "external" else _is_computing(one.kernel, callers)
-        for one in meanings
-    )
-
-
-def _is_computing(function: Kernel | None, callers: tuple[Kernel, ...]) -> bool:
-    return function is not None and _only_computes(function, callers)
-
-
-def function_with_effects(module: SourceModule, node: cst.CSTNode) -> str | None:
-    """A function of the file that a statement calls and that, with those that it calls, does more than compute."""
-    functions = {kernel.name: kernel for kernel in module.kernels if not kernel.scope}
-    seen: set[str] = set()
-
-    def acts(path: str) -> bool:
-        if path in seen:
-            return False
-        seen.add(path)
-        for call in walk(functions[path].node.body):
-            name, inner = gluon_name(module, call), dotted(call.func) if isinstance(call, cst.Call) else None
-            if any(part in name for part in _EFFECTS) or (inner in functions and acts(inner)):
-                return True
-        return False
-
-    calls = (dotted(call.func) for call in walk(node) if isinstance(call, cst.Call))
-    return next((path for path in calls if path in functions and acts(path)), None) or acting(module, node)
 
 
 def _writing_function(module: SourceModule, loop: cst.CSTNode) -> str | None:

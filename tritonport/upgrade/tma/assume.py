@@ -16,6 +16,7 @@ import libcst as cst
 
 from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.access.expressions import LANGUAGE
+from tritonport.analysis.effects import LOADS, effects_in
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
@@ -51,7 +52,7 @@ def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tu
             if not isinstance(node, cst.If):
                 continue
             bodies = [branch_of(node, taken) for taken in (0, 1)]
-            reads = [body is not None and touches_memory(body, kernel.module) for body in bodies]
+            reads = [body is not None and LOADS in effects_in(kernel.module, body) for body in bodies]
             reading = bodies[reads.index(True)] if reads[0] != reads[1] else None
             if reading is None:
                 continue
@@ -257,30 +258,6 @@ def _numbers_of(test: cst.BaseExpression) -> set[str]:
     return names_of(test)
 
 
-READS, WRITES = ("load",), ("store", "atomic_")
-
-
-@lru_cache(maxsize=256)
-def touches_memory(node: cst.CSTNode, module: SourceModule, how: tuple[str, ...] = READS, depth: int = 4) -> bool:
-    """Whether a node loads (or writes), itself or in a jit function that it calls."""
-    for call in walk(node):
-        if not isinstance(call, cst.Call):
-            continue
-        if called(call).startswith(how) and not _on_chip(call):
-            return True
-        path = dotted(call.func)
-        for meaning in module.lookup(path) if path is not None and depth else ():
-            callee = meaning.kernel
-            if callee is not None and touches_memory(callee.node.body, callee.module, how, depth - 1):
-                return True
-    return False
-
-
-def _on_chip(call: cst.Call) -> bool:
-    """Whether it is `tile.store(value)`, on shared or tensor memory: every other store says where, besides what."""
-    return isinstance(call.func, cst.Attribute) and called(call) == "store" and len(call.args) == 1
-
-
 def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
     """The names that statements give numbers out of memory, or what they make of these."""
     found: set[str] = set()
@@ -289,7 +266,7 @@ def _made_of_loads(body: cst.BaseSuite, module: SourceModule) -> set[str]:
         for one in walk(body):
             if not isinstance(one, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or one.value is None:
                 continue
-            if touches_memory(one.value, module) or names_of(one.value) & found:
+            if LOADS in effects_in(module, one.value) or names_of(one.value) & found:
                 found |= {name for target in targets_of(one) for name in names_of(target)}
         if len(found) == before:
             return found
@@ -349,8 +326,6 @@ def _chained(function: cst.FunctionDef) -> Collection[int]:
 
 
 __all__ = [
-    "READS",
-    "WRITES",
     "Assumed",
     "address_names",
     "choices",
@@ -359,6 +334,5 @@ __all__ = [
     "pointing",
     "reached",
     "specialised",
-    "touches_memory",
     "without_loads",
 ]

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import libcst as cst
 
+from tritonport.analysis.effects import LOADS, effects_in
 from tritonport.convert.names import Names
 from tritonport.convert.snippets import available
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.slices import names_of
-from tritonport.upgrade.tma.assume import Assumed, specialised, touches_memory
+from tritonport.upgrade.tma.assume import Assumed, specialised
 from tritonport.upgrade.tma.returns import Returns, Way, opens
 
 _EMITTED = available("sm_90")
@@ -105,7 +106,7 @@ class _Opener:
         callee = self.kernel.module.bindings.kernels.get(call.func.value)
         if callee is None or callee.name in _EMITTED or callee.language != "gluon" or callee.name == self.kernel.name:
             return None
-        if not opens(callee.node) or not touches_memory(callee.node.body, callee.module):
+        if not opens(callee.node) or LOADS not in effects_in(callee.module, callee.node.body):
             return None
         given = _given(callee, call)
         if given is None or self._free(callee) & self.own:

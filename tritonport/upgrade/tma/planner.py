@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form
+from tritonport.analysis.effects import ATOMICS, LOADS, WRITES, effects_in
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
@@ -18,7 +19,7 @@ from tritonport.upgrade.async_copy.runs import unspecialised
 from tritonport.upgrade.dots import Operand, operand_of
 from tritonport.upgrade.facts import on_every_way
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
-from tritonport.upgrade.tma.assume import WRITES, pointing, reached, touches_memory
+from tritonport.upgrade.tma.assume import pointing, reached
 from tritonport.upgrade.tma.boxes import Box, box_of
 from tritonport.upgrade.tma.edges import unseen
 from tritonport.upgrade.tma.in_place import operand_unless, read_beside, turned_first
@@ -346,7 +347,7 @@ def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
     for call in walk(kernel.node.body):
         path = dotted(call.func) if isinstance(call, cst.Call) else None
         for meaning in kernel.module.lookup(path) if path is not None else ():
-            if meaning.kernel is not None and touches_memory(meaning.kernel.node.body, meaning.kernel.module, WRITES):
+            if meaning.kernel is not None and _writes(meaning.kernel):
                 assert isinstance(call, cst.Call) and path is not None
                 found.append(
                     (path, call, {name for one in call.args for name in reached(one.value, kernel.node, names)})
@@ -354,14 +355,18 @@ def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
     return found
 
 
+def _writes(function: Kernel) -> bool:
+    return bool(effects_in(function.module, function.node.body) & WRITES)
+
+
 @lru_cache(maxsize=256)
 def _waits(node: cst.CSTNode, module: SourceModule, depth: int = 4) -> bool:
     """Whether programs may wait for each other in a node, or in a jit function that it calls: by atomics, or in a
     `while` that reads memory."""
-    if touches_memory(node, module, ("atomic_",)):
+    if ATOMICS in effects_in(module, node):
         return True
     for one in walk(node):
-        if isinstance(one, cst.While) and touches_memory(one.test, module):
+        if isinstance(one, cst.While) and LOADS in effects_in(module, one.test):
             return True
         path = dotted(one.func) if isinstance(one, cst.Call) and depth else None
         meanings = module.lookup(path) if path is not None else ()
