@@ -50,6 +50,11 @@ class Dim:
         """Whether it is 1, or what a compile-time test picks where it does not hold, or does."""
         return self.is_one or (self.choice is not None and any(size.may_be_one for size in self.choice[1:]))
 
+    @property
+    def picked(self) -> tuple[Dim, ...]:
+        """The sizes that compile-time tests may pick; the size itself where none does."""
+        return (self,) if self.choice is None else tuple(one for size in self.choice[1:] for one in size.picked)
+
     def atoms(self) -> frozenset[str]:
         return frozenset(atom for monomial, _ in self.terms for atom in monomial)
 

@@ -37,6 +37,7 @@ class Root:
     `pinned`: it is not chosen but given.
     `rowwise`: the result of a dot whose rows are reduced.
     `beside`: of a tile that a dot takes, the layout of its other tile, whose elements may have another width.
+    `either`: it is that of whichever branch of a compile-time `if` is compiled, and has no name.
     """
 
     rank: int
@@ -55,6 +56,7 @@ class Root:
     apart: bool = False
     pinned: Pinned | None = None
     beside: Root | None = None
+    either: bool = False
 
 
 @dataclass(frozen=True)

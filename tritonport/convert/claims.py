@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tritonport.analysis.frame import Frame
-from tritonport.analysis.terms import Root, Term, normal
+from tritonport.analysis.terms import Root, Term, normal, root_of
 from tritonport.analysis.values import Value
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.file_analysis import Analysed
@@ -87,6 +87,8 @@ class _KernelClaims:
     def _layout(self, value: Value) -> str:
         # What a call gives back is decided by the function that is called, which has claims of its own.
         if not value.is_tensor or value.focus is None or value.op in ("call", "parameter"):
+            return ""
+        if root_of(value.term).either:
             return ""
         for part in named_parts(value.term):
             self._name_layout(part)

@@ -132,6 +132,60 @@ def _is_unary(value: Value) -> bool:
     return value.arithmetic and value.op != "phi" and sum(operand.value.is_tensor for operand in value.operands) == 1
 
 
+def mark_either(values: list[Value]) -> set[Value]:
+    """Sums that a compile-time `if` takes along one side of a tile or the other, and that are stored and nothing else.
+
+    `o = tl.sum(state * q[None, :], 1)` where a flag is set, and `tl.sum(state * q[:, None], 0)` where it is not: each
+    branch leaves its slice of the tile's layout, and the store converts whichever it is. With one layout for both, one
+    of the branches would convert twice.
+
+    Returns the values whose result only the store reads.
+    """
+    users: dict[int, list[tuple[Value, Operand]]] = {}
+    for value in values:
+        for operand in value.operands:
+            users.setdefault(id(operand.value), []).append((value, operand))
+    found: set[Value] = set()
+    for value in values:
+        if not (value.choice and value.focus is not None and value.rank == 1):
+            continue
+        if len({_summed_axis(operand.value) for operand in value.operands} - {None}) < 2:
+            continue
+        if any(_summed_axis(operand.value) is None for operand in value.operands):
+            continue
+        chain = _stored_chain(value, users)
+        if chain:
+            value.loose = True
+            for one in chain:
+                assert one.focus is not None
+                one.focus.either = True
+            found.add(chain[-1])
+    return found
+
+
+def _summed_axis(value: Value) -> int | None:
+    """The dimension of a tile along which a vector was summed up; None where it is no such sum."""
+    while _is_unary(value):
+        value = next(operand.value for operand in value.operands if operand.value.is_tensor)
+    return value.result_axis if value.op == "reduce" else None
+
+
+def _stored_chain(value: Value, users: Mapping[int, Sequence[tuple[Value, Operand]]]) -> list[Value]:
+    """A vector and what is made of it, element by element, up to the one store that takes it; empty where something
+    else reads one of them."""
+    chain = [value]
+    while True:
+        readers = users.get(id(chain[-1]), ())
+        if len(readers) != 1:
+            return []
+        user, operand = readers[0]
+        if user.op == "store":
+            return chain if user.rank == 1 and operand is user.operands[1] else []
+        if not _is_unary(user) or user.focus is None or user.rank != 1:
+            return []
+        chain.append(user)
+
+
 def mark_rowwise(values: list[Value]) -> None:
     """Results of dots whose rows are reduced: a row of such a tile should not be in two warps."""
     for value in values:

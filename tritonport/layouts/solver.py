@@ -22,12 +22,21 @@ from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.terms import Access, Root, Slice, Term, equivalent, normal, resolve, root_of
 from tritonport.analysis.values import Kind, Operand, Value
 from tritonport.layouts.edges import Edge
-from tritonport.layouts.marks import mark_beside, mark_chains, mark_loose, mark_rowwise, mark_unread, mark_updated
+from tritonport.layouts.majority import outvoted
+from tritonport.layouts.marks import (
+    mark_beside,
+    mark_chains,
+    mark_either,
+    mark_loose,
+    mark_rowwise,
+    mark_unread,
+    mark_updated,
+)
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.turned import turn_states
-from tritonport.layouts.unification import rearranged, unify
+from tritonport.layouts.unification import holds_neighbours, rearranged, unify
 from tritonport.layouts.vector_groups import VectorGroup, vector_groups
-from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart
+from tritonport.layouts.vectors import is_apart, is_vector_load, is_vector_store, keep_apart, vectors_before_loops
 
 
 def wrap(path: tuple[int, ...], term: Term) -> Term:
@@ -158,20 +167,28 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             value.focus.pinned = _pin_of_focus(value, (pins or {}).get(id(value)))
     mark_chains(frames, values)
     mark_loose(values)
+    either = mark_either(values)
     turn_states(values)
     edges: list[Edge] = []
     for value in values:
         if value.focus is None or value.loose:
             continue
         for operand in value.operands:
-            if operand.value.is_tensor and operand.value.focus is not None:
+            if operand.value.is_tensor and operand.value.focus is not None and operand.value not in either:
                 edges.append(Edge(operand.value, value, operand, len(edges)))
-    ordered = sorted(edges, key=lambda edge: edge.cost)
+    again: dict[int, bool] = {}
+    late = outvoted(edges)
+    ordered = sorted(
+        edges, key=lambda edge: (*edge.cost[:3], edge in late, _made_again(edge.producer, again), *edge.cost[3:])
+    )
     stored = {edge: None for edge in ordered if _stores_statistic(edge)}
     groups = vector_groups([edge for edge in ordered if edge not in stored])
     inner = {edge for group in groups for edge in group.inner}
     later = {edge for group in groups for edge in group.cut}
-    vectors = {edge: None for edge in ordered if edge not in stored and _moves_vector(edge)}
+    before = vectors_before_loops(ordered)
+    vectors = {
+        edge: None for edge in ordered if edge not in stored and (_moves_vector(edge) or edge.producer in before)
+    }
     vectors = {edge: None for edge in vectors if edge not in inner and edge not in later}
     for edge in _behind_tuples(edges):
         _satisfy(edge)
@@ -182,7 +199,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             _settle(value)
     for group in groups:
         _satisfy_group(group)
-    _satisfy_vectors(list(vectors))
+    _satisfy_vectors(list(vectors), before)
     for edge in stored:
         if isinstance(normal(edge.producer.term), Slice) and not _meets_conversion(edge.producer):
             continue
@@ -252,16 +269,20 @@ def _satisfy_group(group: VectorGroup) -> None:
             _satisfy(edge)
 
 
-def _satisfy_vectors(edges: list[Edge]) -> None:
+def _satisfy_vectors(edges: list[Edge], before: set[Value]) -> None:
     """What reads or writes memory as vectors, the rest being decided: apart from tiles that it belongs to."""
     wants: dict[Value, list[Term]] = {}
     for edge in edges:
         assert edge.consumer.focus is not None
-        if is_vector_load(edge.producer):
+        if is_vector_load(edge.producer) or edge.producer in before:
             wants.setdefault(edge.producer, []).append(wanted(edge.operand, edge.consumer.focus))
         else:
             wants.setdefault(edge.consumer, []).append(edge.producer.term)
-    apart = {value for value, terms in wants.items() if keep_apart(value, terms)}
+    apart = {
+        value
+        for value, terms in wants.items()
+        if not (value in before and any(map(holds_neighbours, terms))) and keep_apart(value, terms)
+    }
     for edge in edges:
         if edge.producer not in apart and edge.consumer not in apart:
             _satisfy(edge)
@@ -353,9 +374,12 @@ def given_cheaply(value: Value) -> bool:
     return False
 
 
-def _recomputable(value: Value, known: dict[int, bool]) -> bool:
+def _recomputable(value: Value, known: dict[int, bool], given: bool = True) -> bool:
     """Whether a value and all that it is computed from are cheap to have again; what a loop carries, by what it is
-    computed from there too."""
+    computed from there too.
+
+    given: whether arguments of a helper count as well.
+    """
     reached: dict[int, Value] = {}
     work = [value]
     while work:
@@ -363,15 +387,21 @@ def _recomputable(value: Value, known: dict[int, bool]) -> bool:
         if id(one) in reached or known.get(id(one)):
             continue
         # An index vector that a helper is given is converted once, at its head; what is made of it is written again.
-        given = one.op == "parameter" and (one.rank == 1 or given_cheaply(one))
-        if known.get(id(one)) is False or _is_pinned(one) or not (given or _is_simple(one)):
+        is_given = given and one.op == "parameter" and (one.rank == 1 or given_cheaply(one))
+        if known.get(id(one)) is False or _is_pinned(one) or not (is_given or _is_simple(one)):
             known[id(value)] = False
             return False
         reached[id(one)] = one
-        if not given:
+        if not is_given:
             work += [operand.value for operand in one.operands if _has_focus(operand.value)]
     known.update(dict.fromkeys(reached, True))
     return True
+
+
+def _made_again(value: Value, known: dict[int, bool]) -> bool:
+    """Whether a vector of a loop is made again for each layout that asks for it, so that what asks decides on its own
+    layout first. Not in a helper, which has one text for all of its calls."""
+    return value.rank == 1 and value.depth > 0 and _recomputable(value, known, given=False)
 
 
 def _has_focus(value: Value) -> bool:
@@ -407,7 +437,7 @@ def merge_equal(roots: list[Root]) -> None:
     groups: dict[tuple[str, ...], list[Root]] = {}
     for root in roots:
         chosen = resolve(root)
-        if not isinstance(chosen, Root) or any(size is None for size in chosen.shape):
+        if not isinstance(chosen, Root) or chosen.either or any(size is None for size in chosen.shape):
             continue
         key = tuple(canonical(size) for size in chosen.shape if size is not None)
         group = groups.setdefault(key, [])

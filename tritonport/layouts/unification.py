@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tritonport.analysis.dims import Dim
+from tritonport.analysis.dims import Dim, decided
 from tritonport.analysis.pinned import Pinned
 from tritonport.analysis.strides import Order, row_major
 from tritonport.analysis.terms import (
@@ -178,6 +178,11 @@ def runs(term: Term) -> frozenset[int]:
     return frozenset({len(term.shape) - 1}) if len(term.source) - 1 in inner else frozenset()
 
 
+def holds_neighbours(term: Term) -> bool:
+    """Whether a thread has neighbours of a vector in this layout, or may have: run-time strides decide."""
+    return _leading(root_of(term)) is None or 0 in runs(term)
+
+
 def _permuted(root: Root, order: tuple[int, ...]) -> Root:
     """What a root says of memory, said of a root that it is `order` of."""
     back = inverse_order(order)
@@ -262,6 +267,7 @@ def _merge(term: Root, root: Root) -> None:
         term.accesses[:] = [replace(one, order=scattered) if one.order.unlikely else one for one in term.accesses]
     term.whole |= root.whole
     term.single |= root.single
+    term.either |= root.either
 
 
 def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> tuple[Dim | None, ...]:
@@ -273,7 +279,10 @@ def _join_shapes(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) ->
 
 
 def _says_more(size: Dim, other: Dim) -> bool:
-    """Whether a size stands for another one that meets it: that may be 1, or is as good."""
+    """Whether a size stands for another one that meets it: that may be 1, or is what a test picks of it, or is as
+    good."""
+    if other.choice is not None and size in other.picked:
+        return False
     return not size.is_one and (other.may_be_one or not size.may_be_one)
 
 
@@ -295,11 +304,22 @@ def _compatible(left: Root, right: Root) -> bool:
 
 
 def _shapes_agree(left: tuple[Dim | None, ...], right: tuple[Dim | None, ...]) -> bool:
-    return not any(
-        a != b and not a.may_be_one and not b.may_be_one
-        for a, b in zip(left, right, strict=False)
-        if a is not None and b is not None
-    )
+    pairs = [(a, b) for a, b in zip(left, right, strict=False) if a is not None and b is not None and a != b]
+    return all(a.may_be_one or b.may_be_one for a, b in pairs) or _is_row_of_branch(pairs)
+
+
+def _is_row_of_branch(pairs: list[tuple[Dim, Dim]]) -> bool:
+    """Whether one of two tiles is a row or column whose size a compile-time test picks for the other.
+
+    `state * decay[None, :]` where a flag transposes the state: what is as wide as one branch's state is compiled with
+    that branch alone.
+    """
+    tests = {size.choice[0] for pair in pairs for size in pair if size.choice is not None}
+    if len(tests) != 1 or not any(a.is_one or b.is_one for a, b in pairs):
+        return False
+    (test,) = tests
+    sides = [[(decided(a, {test: holds}), decided(b, {test: holds})) for a, b in pairs] for holds in (True, False)]
+    return any(all(a == b or a.is_one or b.is_one for a, b in side) for side in sides)
 
 
 def _gives_way(first: Order, second: Order) -> bool:

@@ -17,11 +17,49 @@ from collections.abc import Iterable
 
 from tritonport.analysis.terms import Root, Slice, Term, equivalent, normal, resolve, root_of
 from tritonport.analysis.values import Operand, Value
+from tritonport.layouts.edges import Edge
 from tritonport.layouts.unification import rearranged
 
 
 def is_vector_load(value: Value) -> bool:
     return value.op == "load" and _is_alone(value) and _is_carried(value.operands[0].value)
+
+
+def vectors_before_loops(edges: Iterable[Edge]) -> set[Value]:
+    """Vectors that are read before the loops whose tiles take them: what is reckoned of them, element by element, is
+    used nowhere else.
+
+    The conversion stands before the loop as well, where it costs nothing.
+    """
+    users: dict[Value, list[Edge]] = {}
+    for edge in edges:
+        users.setdefault(edge.producer, []).append(edge)
+    found: set[Value] = set()
+    for load in users:
+        if load.op != "load" or load.depth > 0 or not (_is_vector_in_order(load) and _is_contiguous(load)):
+            continue
+        work, seen, inside = [load], {load}, True
+        while work and inside:
+            for edge in users.get(work.pop(), ()):
+                user = edge.consumer
+                if user.depth > 0:
+                    inside = user.rank == 2 and bool(edge.operand.path)
+                else:
+                    inside = user.arithmetic and user.op != "phi" and user.rank == 1
+                    if user not in seen:
+                        seen.add(user)
+                        work.append(user)
+                if not inside:
+                    break
+        if inside:
+            found.add(load)
+    return found
+
+
+def _is_contiguous(value: Value) -> bool:
+    """Whether the elements of a vector lie side by side in memory, as the source says."""
+    order = value.access[0] if value.access is not None else None
+    return order is not None and order.contiguous and order.fixed is not None and not order.choices
 
 
 def is_read_in_loop(value: Value) -> bool:
@@ -49,9 +87,13 @@ def _is_carried(address: Value) -> bool:
 
 
 def _is_alone(value: Value) -> bool:
+    return value.depth > 0 and _is_vector_in_order(value)
+
+
+def _is_vector_in_order(value: Value) -> bool:
+    """Whether a load or store moves a vector whose addresses say how it lies in memory."""
     return (
         value.focus is not None
-        and value.depth > 0
         and value.rank == 1
         and not value.once
         and value.access is not None
