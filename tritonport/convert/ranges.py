@@ -48,20 +48,20 @@ def ranges_before(
             (moved if moves(target) else kept).append(line)
             continue
         for node in ranges:
-            text = _text(node)
+            text = text_of(node)
             if text not in made:
                 made[text] = fresh(f"{target}_in_block")
-                moved.append(_line(made[text], node))
+                moved.append(line_of(made[text], node))
             line = cst.ensure_type(line.deep_replace(node, cst.Name(made[text])), cst.SimpleStatementLine)
         kept.append(line)
     if not moved:
         return [], loop
-    blank, comments = _leading(loop.leading_lines)
-    lines = [line.with_changes(leading_lines=_leading(line.leading_lines)[1]) for line in moved]
+    blank, comments = leading(loop.leading_lines)
+    lines = [line.with_changes(leading_lines=leading(line.leading_lines)[1]) for line in moved]
     lines[0] = lines[0].with_changes(leading_lines=[*blank, *lines[0].leading_lines])
     if moved[0] is loop.body.body[0]:
         # The next line is the first one now: no blank line parts it from the head of the loop.
-        kept[0] = kept[0].with_changes(leading_lines=_leading(getattr(kept[0], "leading_lines", ()))[1])
+        kept[0] = kept[0].with_changes(leading_lines=leading(getattr(kept[0], "leading_lines", ()))[1])
     return list(lines), loop.with_changes(leading_lines=comments, body=loop.body.with_changes(body=kept))
 
 
@@ -72,7 +72,7 @@ def loops_alike(function: cst.CSTNode) -> set[Loop]:
     while work:
         node, loop = work.pop()
         if loop is not None and isinstance(node, cst.Call) and _name(node) == "arange":
-            found.setdefault(_text(node), {})[loop] = None
+            found.setdefault(text_of(node), {})[loop] = None
         inner = node if isinstance(node, (cst.For, cst.While)) else loop
         work += [(child, inner) for child in children(node)]
     return {loop for loops in found.values() if len(loops) > 1 for loop in loops}
@@ -102,19 +102,19 @@ def _name(call: cst.Call) -> str:
     return name.value if isinstance(name, cst.Name) else ""
 
 
-def _text(node: cst.CSTNode) -> str:
+def text_of(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def _line(name: str, value: cst.CSTNode) -> cst.SimpleStatementLine:
+def line_of(name: str, value: cst.CSTNode) -> cst.SimpleStatementLine:
     assert isinstance(value, cst.BaseExpression)
     return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
 
 
-def _leading(lines: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+def leading(lines: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
     """The blank lines above a statement, and the comments from the first one on."""
     first = next((place for place, line in enumerate(lines) if line.comment is not None), len(lines))
     return list(lines[:first]), list(lines[first:])
 
 
-__all__ = ["loops_alike", "ranges_before"]
+__all__ = ["Loop", "leading", "line_of", "loops_alike", "ranges_before", "text_of"]

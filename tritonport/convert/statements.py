@@ -12,6 +12,7 @@ from tritonport.convert.accumulators import Loop
 from tritonport.convert.assignments import AssignmentWriter
 from tritonport.convert.expressions import Recipe
 from tritonport.convert.finished_tiles import finished_tiles
+from tritonport.convert.fixed_parts import fixed_masks, wide_ranges
 from tritonport.convert.iterables import iterable
 from tritonport.convert.output import OutputFile
 from tritonport.convert.ranges import loops_alike, ranges_before
@@ -123,7 +124,33 @@ class StatementWriter(AssignmentWriter):
         ranges: list[cst.BaseStatement] = []
         if self.final and (has_dot(line, self.frames) or line in self._alike):
             ranges, written = ranges_before(written, self.names.fresh, self._is_assigned_once)
+        if self.final and not has_dot(line, self.frames):
+            masks, written = fixed_masks(written, self.names.fresh, self._is_tensor)
+            ranges += masks
+            if isinstance(line, cst.For) and isinstance(written, cst.For) and self._has_wide_index(line):
+                wide, written = wide_ranges(written, self.names.fresh, self._is_range, self.module.gl)
+                ranges += wide
         return [*ranges, *before, written, *(self.after_loop(name, accumulator) for name, accumulator in sums)]
+
+    def _is_tensor(self, name: str) -> bool:
+        """Whether a variable, or a copy of one, is a tensor."""
+        webs = (web for web in self.webs.all() if web.is_tensor)
+        return any(name in (web.name, *(copy for _, copy in web.copies.values())) for web in webs)
+
+    def _is_range(self, name: str) -> bool:
+        """Whether a variable, or a copy of one, is an index range and nothing else."""
+        webs = (web for web in self.webs.all() if name in (web.name, *(copy for _, copy in web.copies.values())))
+        found = [definition for web in webs for definitions in web.definitions for definition in definitions]
+        return bool(found) and all(definition.value.op == "arange" for definition in found)
+
+    def _has_wide_index(self, line: cst.For) -> bool:
+        """Whether a loop counts up to a number that was cast to 64 bits."""
+        ends = [self.first(argument.value) for argument in line.iter.args] if isinstance(line.iter, cst.Call) else []
+        casts = [end.node for end in ends if end is not None and isinstance(end.node, cst.Call)]
+        return any(
+            self.operations(cast) == {"cast"} and cst.Module([]).code_for_node(cast).rstrip(")").endswith(".int64")
+            for cast in casts
+        )
 
     def _is_assigned_once(self, name: str) -> bool:
         """Whether the output assigns a variable, or a copy of one, in one place of the source."""
