@@ -62,10 +62,23 @@ def effects_of(module: SourceModule, call: cst.Call) -> Effects:
     found = {kind for name in names for kind, parts in _OPERATIONS.items() if any(part in name for part in parts)}
     if not names:
         found |= {kind for kind, parts in _NAMES.items() if _own_name(call).startswith(parts)}
+    if SPELLED in found and _is_pure(call):
+        found -= {SPELLED}
     # `tile.store(value)` is on the chip: every other store says where, besides what.
     if STORES in found and isinstance(call.func, cst.Attribute) and _own_name(call) == "store" and len(call.args) == 1:
         found = found - {STORES} | {ON_CHIP}
     return frozenset(found)
+
+
+def _is_pure(call: cst.Call) -> bool:
+    """Whether a call says that its instructions only compute: the compiler leaves them out or moves them as it likes."""
+    # inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack)
+    given = [
+        one.value
+        for place, one in enumerate(call.args)
+        if (one.keyword.value == "is_pure" if one.keyword is not None else place == 4)
+    ]
+    return any(isinstance(one, cst.Name) and one.value == "True" for one in given)
 
 
 @lru_cache(maxsize=512)
