@@ -8,4 +8,5 @@ def tma_atomic_or(desc, coord, value):
     # The reduction reads shared memory through the async proxy: order the stores before it.
     fence_async_shared()
     tma.async_atomic_or(desc, coord, tile)
-    tma.store_wait(0)
+    # As Triton does: what is stored is there for whoever reads it next.
+    tma.store_wait(0, read_only=False)

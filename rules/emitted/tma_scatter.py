@@ -10,4 +10,5 @@ def tma_scatter(desc, rows, col, value):
     # The copy reads shared memory through the async proxy: order the stores before it.
     fence_async_shared()
     blackwell_tma.async_scatter(desc, four_rows, col, tile)
-    blackwell_tma.store_wait(0)
+    # As Triton does: what is stored is there for whoever reads it next.
+    blackwell_tma.store_wait(0, read_only=False)

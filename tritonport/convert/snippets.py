@@ -17,6 +17,8 @@ from tritonport.rules_data import load_api, rules_dir, version_key
 
 _ASYNC_LOAD_SINCE = "3.8"
 """The first Triton that calls the cp.async copy `async_load`; 3.9 has no other name for it."""
+_FULL_WAIT_SINCE = "3.8"
+"""The first Triton whose `store_wait` can wait until a tile is in memory, and not only until it has been read."""
 _COPY_ENGINE = ("sm_90", "sm_100")
 """The families that copy tiles through tensor descriptors."""
 
@@ -86,6 +88,9 @@ def render(name: str, gluon: str, gl: str, renamed: dict[str, str], target: str,
     The files are written with the names of the newest Triton; `triton` is the version to name things for.
     """
     text = snippet(name, target)[1]
+    if version_key(triton) < version_key(_FULL_WAIT_SINCE):
+        text = re.sub(r"    # As Triton does: .*\n(?=.*store_wait)", "", text)
+        text = text.replace("store_wait(0, read_only=False)", "store_wait(0)")
     for newest, older in _older_names(triton):
         text = re.sub(rf"\b{re.escape(newest)}\b(?=\()", older, text)
     text = re.sub(r"^@gluon\.", f"@{gluon}.", text, flags=re.MULTILINE)
