@@ -71,7 +71,7 @@ def effects_of(module: SourceModule, call: cst.Call) -> Effects:
 
 
 def _is_pure(call: cst.Call) -> bool:
-    """Whether a call says that its instructions only compute: the compiler leaves them out or moves them as it likes."""
+    """Whether a call says that its instructions only compute, so that the compiler moves them as it likes."""
     # inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack)
     given = [
         one.value

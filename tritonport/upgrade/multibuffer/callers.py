@@ -12,8 +12,10 @@ from tritonport.convert.alignment import asked_of
 from tritonport.convert.launch_flags import is_heuristics
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import assigned_names, walk
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.multibuffer.operations import bound
+from tritonport.upgrade.tma.assume import reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,9 @@ def heuristic_of(kernel: Kernel, name: str) -> cst.BaseExpression | None:
 def described(module: SourceModule, kernel: Kernel, descriptor: str) -> set[str] | None:
     """The arguments of a function that are the tensor of one of its descriptors; None where the file does not say."""
     found: set[str] = set()
+    made = _made_of(kernel, descriptor)
+    if made is not None:
+        return made or None
     launches = argument_names(module, kernel, descriptor)
     for launched, name in launches:
         sources = _tensors(heuristic_of(launched, name))
@@ -124,15 +129,52 @@ def same_tensor(module: SourceModule, kernel: Kernel, one: str, other: str) -> b
     """Whether two descriptors of a function are one, or are made of one argument of a launch."""
     if one == other:
         return True
-    made = [
-        {
-            (launched, tensor)
-            for launched, given in argument_names(module, kernel, name)
-            for tensor in _tensors(heuristic_of(launched, given))
-        }
-        for name in (one, other)
+    made = [_tensors_of(module, kernel, name) for name in (one, other)]
+    return None in made or bool(set(made[0] or ()) & set(made[1] or ()))
+
+
+def _tensors_of(module: SourceModule, kernel: Kernel, name: str) -> set[tuple[Kernel, str]] | None:
+    """The arguments of launches that a descriptor of a function is made of, on the host or in a function; None where it
+    is made of a pointer that is none of them."""
+    pointers = _made_of(kernel, name)
+    if pointers is not None:
+        found = {one for pointer in pointers for one in argument_names(module, kernel, pointer) or [(kernel, pointer)]}
+        return found or None
+    sites = call_sites(module, kernel)
+    if not sites:
+        return {(kernel, tensor) for tensor in _tensors(heuristic_of(kernel, name))}
+    tensors: set[tuple[Kernel, str]] = set()
+    for site in sites:
+        given = (site.given or {}).get(name)
+        if given is not None and isinstance(given.value, cst.Name):
+            above = _tensors_of(module, site.caller, given.value.value)
+            if above is None:
+                return None
+            tensors |= above
+    return tensors
+
+
+def _made_of(kernel: Kernel, descriptor: str) -> set[str] | None:
+    """The pointer arguments of which a function makes a descriptor; None where it makes none of that name."""
+    calls = [
+        node.value
+        for node in walk(kernel.node.body)
+        if isinstance(node, cst.Assign)
+        and called(node.value) == "make_tensor_descriptor"
+        and descriptor in assigned_names(cst.SimpleStatementLine([node]))
     ]
-    return bool(made[0] & made[1])
+    pointers = [call.args[0].value for call in calls if isinstance(call, cst.Call) and call.args]
+    numbers = {one.name for one in kernel.parameters if one.constexpr}
+    own = {one.name for one in kernel.parameters}
+    found = (reached(_head(pointer), kernel.node) & own - numbers for pointer in pointers)
+    return set().union(*found) if calls else None
+
+
+def _head(pointer: cst.BaseExpression) -> cst.BaseExpression:
+    """The pointer in front of what is added to it."""
+    while isinstance(pointer, cst.BinaryOperation):
+        pointer = pointer.left
+    return pointer
 
 
 def _elements(call: cst.Call) -> Iterator[cst.DictElement]:

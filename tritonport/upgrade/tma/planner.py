@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, calls_in, walk
 from tritonport.upgrade.async_copy.runs import unspecialised
-from tritonport.upgrade.dots import Operand, operand_of
+from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.facts import on_every_way
 from tritonport.upgrade.legality import NO_DESCRIPTOR, Reason, Refused, considered, reasons
 from tritonport.upgrade.tma.assume import pointing, reached
@@ -32,6 +33,9 @@ from tritonport.upgrade.tma.tiles import Choice, Tile
 from tritonport.upgrade.tma.updates import apart, is_read_first, repeats, writes_again
 from tritonport.upgrade.values import readers_of
 
+_STORES = re.compile(r"tma_(store|scatter|atomic_\w+)(_\d+)?|async_(store|scatter|atomic_\w+|copy_shared_to_global)")
+"""Calls that write through descriptors: the functions of the port and Gluon's own."""
+
 
 class Planner:
     """Plans the accesses of one form of a kernel."""
@@ -45,6 +49,8 @@ class Planner:
         self.assigned = _assignments(kernel.node)
         self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
         self.writers = _writers(kernel)
+        self.described = _described(kernel)
+        self.stores_by_descriptor = any(_STORES.fullmatch(called(node)) for node in walk(kernel.node.body))
         self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
         self.locks = _waits(kernel.node.body, kernel.module)
@@ -271,6 +277,8 @@ class Planner:
                 continue
             if self._no_row_in_common(other, access) is None:
                 return self._meets(other)
+        if access.base in self.described and (access.kind == "store" or self.stores_by_descriptor):
+            return Reason(NO_DESCRIPTOR, f"the kernel also has a descriptor of {access.base}")
         for name, call, given in self.writers:
             if access.base in given and not self.switches.apart(call, access.node, self.locks):
                 return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
@@ -357,6 +365,13 @@ def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
 
 def _writes(function: Kernel) -> bool:
     return bool(effects_in(function.module, function.node.body) & WRITES)
+
+
+def _described(kernel: Kernel) -> set[str]:
+    """The names that descriptors which a kernel makes may point to."""
+    calls = [node for node in walk(kernel.node.body) if called(node) == "make_tensor_descriptor"]
+    given = [one.args[0].value for one in calls if isinstance(one, cst.Call) and one.args]
+    return {name for one in given for name in reached(one, kernel.node)}
 
 
 @lru_cache(maxsize=256)
