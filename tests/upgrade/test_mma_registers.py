@@ -24,6 +24,8 @@ LINES
         acc = dot(LEFT, b, acc)
         weights = gl.exp(scores).to(gl.float16)
 """
+IN = "\n            "
+ELSE = f"\n        else:{IN}"
 SCORES = "scores = dot_new(a, b, layout)"
 
 
@@ -46,6 +48,11 @@ def tiles(left: str, *lines: str, ends: bool = False) -> list[object] | None:
         ("scores.to(gl.float16)", [SCORES]),
         ("p", [SCORES, "p = gl.exp(scores)", "p = p.to(gl.float16)"]),
         ("(p * scores).to(gl.float16)", ["p = gl.load(a_ptr)", SCORES]),
+        (
+            "p.to(b.dtype)",
+            [SCORES, "scores += gl.load(a_ptr)", f"if n > 3:{IN}p = scores * 2\n        else:{IN}p = scores"],
+        ),
+        ("p.to(b.dtype)", [SCORES, "p = scores * 2", f"if n > 3:{IN}p = p - 1"]),
     ],
 )
 def test_what_another_dot_of_the_iteration_gives_has_been_read_by_its_next_result(left: str, lines: list[str]) -> None:
@@ -59,6 +66,9 @@ def test_what_another_dot_of_the_iteration_gives_has_been_read_by_its_next_resul
         ("weights.to(gl.float16)", [SCORES]),  # of the iteration before, and written behind the dot
         ("p", [SCORES, "p = scores * 2", "p = gl.load(a_ptr)"]),  # what a dot gave is in it no more
         ("p.to(scores.dtype)", [SCORES, "p = gl.load(a_ptr)"]),
+        ("p.to(b.dtype)", [SCORES, f"if n > 3:{IN}p = scores * 2{ELSE}p = gl.load(a_ptr)"]),
+        ("p.to(b.dtype)", ["p = gl.load(a_ptr)", SCORES, f"if n > 3:{IN}p = scores"]),
+        ("p.to(b.dtype)", [SCORES, f"for j in range(n):{IN}p = scores"]),  # which may run no iteration
     ],
 )
 def test_other_registers_may_be_written_while_the_dot_reads_them(left: str, lines: list[str]) -> None:

@@ -15,7 +15,7 @@ import libcst as cst
 
 from tritonport.source.syntax import bare_call
 from tritonport.source.walk import calls_in, walk
-from tritonport.upgrade.dots import called, is_written_dot
+from tritonport.upgrade.dots import called
 from tritonport.upgrade.edit import code
 from tritonport.upgrade.mma.delay import Delay, delay_of
 from tritonport.upgrade.mma.gathered import gathered
@@ -30,12 +30,10 @@ from tritonport.upgrade.mma.plan import (
     rings_of,
     shorter_waits,
 )
+from tritonport.upgrade.mma.registers import is_of_dot
 from tritonport.upgrade.mma.rings import LoopText, Refusal, Ring, Tile, indexed
 from tritonport.upgrade.mma.spelling import Dot, names_assigned, simple_assignment
 from tritonport.upgrade.slices import is_pure, names_of, read_names
-
-_KINDS = frozenset({"dtype", "shape", "type"})
-"""What a tile is: no part of what is in it."""
 
 
 @dataclass(frozen=True)
@@ -124,31 +122,11 @@ def tiles_of(loop: LoopText, dot: Dot, ends: bool = False) -> list[Tile] | None:
         except Refusal:
             if node is dot.right or not is_tensor(loop, node, dot.place):
                 return None
-            if not ends and not _is_of_dot(loop, node, dot.place):
+            if not ends and not is_of_dot(node, loop.body[: dot.place]):
                 return None
         else:
             found += [tile] if tile is not None else []
     return found
-
-
-def _is_of_dot(loop: LoopText, node: cst.BaseExpression, before: int) -> bool:
-    """Whether an operand that stands in registers is made of what another dot of its iteration gives.
-
-    The next iteration writes these registers again, once it has the result of that dot. Dots end in order, so this one
-    has read them by then; of an operand that is made of anything else (of a tile that is read from memory, of what
-    an iteration before has left) nothing says that.
-    """
-    if any(is_written_dot(one) for one in walk(node)):
-        return True
-    kinds = {id(one.value) for one in walk(node) if isinstance(one, cst.Attribute) and one.attr.value in _KINDS}
-    for name in {one.value for one in walk(node) if isinstance(one, cst.Name) and id(one) not in kinds}:
-        for place in reversed([one for one in loop.assignments(name) if one < before]):
-            made = simple_assignment(loop.body[place])
-            if made is not None and _is_of_dot(loop, made[1], place):
-                return True
-            if made is not None:
-                break
-    return False
 
 
 def _buffers(rings: Iterable[Ring]) -> frozenset[str]:
