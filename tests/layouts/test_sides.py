@@ -72,6 +72,23 @@ def kernel(u_ptr, k_ptr, out_ptr, steps, K: tl.constexpr, V: tl.constexpr):
     tl.store(out_ptr + k[:, None] * V + v[None, :], state)
 """
 
+# A column that a flag scales by its length before the tile takes it.
+SCALED = """
+def kernel(k_ptr, out_ptr, steps, K: tl.constexpr, V: tl.constexpr, NORM: tl.constexpr, DECAY: tl.constexpr):
+    k = tl.arange(0, K)
+    v = tl.arange(0, V)
+    k_ptrs = k_ptr + k
+    state = tl.load(out_ptr + k[:, None] * V + v[None, :])
+    for _ in range(steps):
+        x = tl.load(k_ptrs, mask=k < K).to(tl.float32)
+        if NORM:
+            x = x / tl.sqrt(tl.sum(x * x))
+        {}
+        state = state * x[:, None]
+        k_ptrs += K
+    tl.store(out_ptr + k[:, None] * V + v[None, :], state)
+"""
+
 
 def _port(text: str) -> str:
     """The kernel of a port, without the functions above it."""
@@ -124,3 +141,15 @@ def test_a_column_is_read_before_a_loop_as_the_loop_reads_its_own() -> None:
 def test_a_row_and_what_a_loop_reckons_with_are_read_in_the_slice(index: str, factor: str) -> None:
     text = _port(BEFORE.format(index, factor))
     assert re.search(r"u = gl\.load\(u_ptr \+ \w+\)\.to", text)
+
+
+def test_what_a_flag_scales_is_reckoned_where_it_is_read() -> None:
+    loop = _loop(SCALED.format(""))
+    assert re.search(r"x = gl\.load\(k_ptrs, mask=\w+ < K\)\.to", loop) and loop.count("convert_layout") == 1
+    assert re.search(r"state = state \* gl\.convert_layout\(x, gl\.SliceLayout\(1, \w+\)\)\[:, None\]", loop)
+
+
+def test_what_a_flag_makes_a_number_is_reckoned_in_the_slice() -> None:
+    choice = "if DECAY:\n            y = tl.load(k_ptrs + steps * K)\n        else:\n            y = tl.load(k_ptr)"
+    loop = _loop(SCALED.format(f"{choice}\n        x *= y"))
+    assert re.search(r"x = gl\.convert_layout\(gl\.load\(k_ptrs, mask=\w+ < K\), gl\.SliceLayout", loop)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tritonport.analysis.values import Value
 from tritonport.layouts.edges import Edge
-from tritonport.layouts.vectors import is_read_in_loop
+from tritonport.layouts.vectors import is_read_in_loop, may_be_number
 
 
 @dataclass(eq=False)
@@ -75,8 +75,11 @@ def _reached(load: Value, users: Mapping[Value, list[Edge]], operands: Mapping[V
 
 
 def _is_reckoned(value: Value, load: Value) -> bool:
-    """Whether a vector is the result of an elementwise operation in the loop of a load."""
-    return value.is_tensor and value.arithmetic and value.op != "phi" and value.rank == 1 and value.depth == load.depth
+    """Whether a vector is the result of an elementwise operation in the loop of a load, or what a compile-time `if`
+    makes of such."""
+    chosen = value.choice and not value.unread and not may_be_number(value)
+    elementwise = value.arithmetic and (value.op != "phi" or chosen)
+    return value.is_tensor and elementwise and value.rank == 1 and value.depth == load.depth
 
 
 def _is_outside(value: Value, load: Value) -> bool:

@@ -104,18 +104,19 @@ def _is_vector_in_order(value: Value) -> bool:
 
 def _is_vector(operand: Value) -> bool:
     """Whether an operand of an access, its mask say, is no number whatever the flags are: then none of them is."""
-    return operand.is_tensor and operand.rank == 1 and not _may_be_number(operand, set())
+    return operand.is_tensor and operand.rank == 1 and not may_be_number(operand)
 
 
-def _may_be_number(value: Value, seen: set[int]) -> bool:
+def may_be_number(value: Value, seen: set[int] | None = None) -> bool:
     """Whether compile-time flags decide if a value is a vector: a number has no layout to convert it to."""
+    seen = set() if seen is None else seen
     if id(value) in seen or not value.is_tensor:
         return False
     seen.add(id(value))
     tensors = [operand.value for operand in value.operands if operand.value.is_tensor]
     if value.partial or value.op == "phi":
-        return value.partial or any(_may_be_number(one, seen) for one in tensors)
-    return value.arithmetic and bool(tensors) and all(_may_be_number(one, seen) for one in tensors)
+        return value.partial or any(may_be_number(one, seen) for one in tensors)
+    return value.arithmetic and bool(tensors) and all(may_be_number(one, seen) for one in tensors)
 
 
 def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
@@ -147,4 +148,4 @@ def is_apart(value: Value) -> bool:
     return isinstance(root, Root) and root.apart
 
 
-__all__ = ["is_apart", "is_read_in_loop", "is_vector_load", "is_vector_store", "keep_apart"]
+__all__ = ["is_apart", "is_read_in_loop", "is_vector_load", "is_vector_store", "keep_apart", "may_be_number"]
