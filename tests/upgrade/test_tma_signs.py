@@ -95,3 +95,14 @@ def test_what_is_divided_by_may_be_below_zero(case: str, tmp_path: Path) -> None
     whole = a.float() @ b.float()
     torch.testing.assert_close(got, torch.cat([whole[row : row + 16] for row in rows]), rtol=0, atol=0)
     assert len(made) < 3, "such launches take the pointers"
+
+
+def test_an_index_has_no_value_behind_its_loop() -> None:
+    """Triton gives it none, and a copy must not read where the name pointed before the loop."""
+    lines = (
+        "    end = 0\n    for end in range(0, K, BLOCK):\n        acc += end\n    rows = end + tl.arange(0, BLOCK)\n"
+    )
+    text = KERNEL.replace("    for k in range", f"{lines}    for k in range")
+    found = upgraded(text)
+    assert any("`end` is the index of a loop before it" in one.message for one in found.diagnostics)
+    assert "a_desc" not in found.text

@@ -235,6 +235,9 @@ class Reader(AccessReader):
         if trips is not None:
             self._count(frozenset(name for name in after if moved[name] is not None), trips)
         self.environment = {**before, **after}
+        if loop.target:
+            # Triton gives an index no value behind its loop.
+            self.environment[loop.target] = Opaque(f"`{loop.target}` is the index of a loop before it")
 
     def _count(self, names: frozenset[str], trips: Dim) -> None:
         """Note that a loop moves names as often as it has iterations."""
