@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,9 +32,6 @@ from tritonport.upgrade.tma.tiles import Choice, Tile
 from tritonport.upgrade.tma.updates import apart, is_read_first, repeats, writes_again
 from tritonport.upgrade.values import readers_of
 
-_STORES = re.compile(r"tma_(store|scatter|atomic_\w+)(_\d+)?|async_(store|scatter|atomic_\w+|copy_shared_to_global)")
-"""Calls that write through descriptors: the functions of the port and Gluon's own."""
-
 
 class Planner:
     """Plans the accesses of one form of a kernel."""
@@ -50,7 +46,6 @@ class Planner:
         self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
         self.writers = _writers(kernel)
         self.described = _described(kernel)
-        self.stores_by_descriptor = any(_STORES.fullmatch(called(node)) for node in walk(kernel.node.body))
         self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
         self.locks = _waits(kernel.node.body, kernel.module)
@@ -277,7 +272,7 @@ class Planner:
                 continue
             if self._no_row_in_common(other, access) is None:
                 return self._meets(other)
-        if access.base in self.described and (access.kind == "store" or self.stores_by_descriptor):
+        if access.kind == "store" and access.base in self.described:
             return Reason(NO_DESCRIPTOR, f"the kernel also has a descriptor of {access.base}")
         for name, call, given in self.writers:
             if access.base in given and not self.switches.apart(call, access.node, self.locks):
