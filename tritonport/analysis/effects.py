@@ -21,9 +21,9 @@ Effects = frozenset[str]
 
 LOADS, STORES, ATOMICS = "loads", "stores", "atomics"
 ASKS = "asks"
-"""What it returns is the machine's to say: a clock, the multiprocessor."""
+"""What it returns is the machine's to say: a clock, the multiprocessor, instructions that are spelled out."""
 SPELLED = "spelled"
-"""It is spelled in instructions of the machine, which do anything."""
+"""It is spelled in instructions of the machine, and nothing says that these only compute."""
 PRINTS = "prints"
 ON_CHIP = "on chip"
 """It allocates, copies or waits, in shared or tensor memory."""
@@ -31,7 +31,7 @@ UNKNOWN = "unknown"
 
 WRITES: Effects = frozenset({STORES, ATOMICS, SPELLED, UNKNOWN})
 """What may write to memory."""
-_READS_MORE: Effects = frozenset({LOADS, STORES, ATOMICS, ASKS, SPELLED})
+_READS_MORE: Effects = frozenset({LOADS, STORES, ATOMICS, ASKS})
 
 _OPERATIONS: Mapping[str, tuple[str, ...]] = {
     LOADS: ("load",),
@@ -52,6 +52,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     PRINTS: _OPERATIONS[PRINTS],
 }
 """How names begin of which nothing else is known: of methods, and of functions that are arguments."""
+_PURE = 4
+"""The place of `is_pure` among the parameters of `inline_asm_elementwise`, in Triton 3.6 to 3.9."""
 _MAKES_TILES = frozenset({"arange", "zeros", "full", "zeros_like", "load"})
 _PYTHON = frozenset({"min", "max", "abs", "range", "float", "int", "bool", "len", "isinstance", "tuple"})
 
@@ -62,8 +64,9 @@ def effects_of(module: SourceModule, call: cst.Call) -> Effects:
     found = {kind for name in names for kind, parts in _OPERATIONS.items() if any(part in name for part in parts)}
     if not names:
         found |= {kind for kind, parts in _NAMES.items() if _own_name(call).startswith(parts)}
-    if SPELLED in found and _is_pure(call):
-        found -= {SPELLED}
+    if SPELLED in found:
+        found.add(ASKS)
+        found -= {SPELLED} if _is_pure(call) else set()
     # `tile.store(value)` is on the chip: every other store says where, besides what.
     if STORES in found and isinstance(call.func, cst.Attribute) and _own_name(call) == "store" and len(call.args) == 1:
         found = found - {STORES} | {ON_CHIP}
@@ -71,13 +74,10 @@ def effects_of(module: SourceModule, call: cst.Call) -> Effects:
 
 
 def _is_pure(call: cst.Call) -> bool:
-    """Whether a call says that its instructions only compute, so that the compiler moves them as it likes."""
-    # inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack)
-    given = [
-        one.value
-        for place, one in enumerate(call.args)
-        if (one.keyword.value == "is_pure" if one.keyword is not None else place == 4)
-    ]
+    """Whether `inline_asm_elementwise(..., is_pure=True, pack=1)` says of its instructions that they only compute:
+    the compiler leaves such out, and moves them."""
+    given = [one.value for place, one in enumerate(call.args) if one.keyword is None and place == _PURE]
+    given += [one.value for one in call.args if one.keyword is not None and one.keyword.value == "is_pure"]
     return any(isinstance(one, cst.Name) and one.value == "True" for one in given)
 
 
