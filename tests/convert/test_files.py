@@ -326,3 +326,14 @@ def test_an_import_of_triton_language_goes_where_nothing_uses_it(text: str, kept
     port = ported(text)
     assert ("import triton.language as tl\n" in port) == kept and "cdiv, language" not in port
     assert ("cdiv" in port) == ("cdiv" in text)
+
+
+def test_what_a_port_needs_is_imported_before_its_first_kernel(tmp_path: Path) -> None:
+    # Two files put together, as people paste them.
+    second = KERNEL.replace("kernel(", "other_kernel(")
+    text = FILE + "\n\n" + HEAD + second
+    port = ported(text)
+    assert port.index("import gluon") < port.index("gluon.constexpr_function") < port.index("def kernel(")
+    assert port.count("import gluon") == 1
+    for name in ("kernel", "other_kernel"):
+        assert_same_numbers(text, tmp_path, name)

@@ -54,9 +54,9 @@ def test_the_loop_is_a_ring_with_prologue_steady_state_and_drain() -> None:
     text = upgraded(matmul(), version="3.9").text
     expected = """
     for i in gl.static_range(NUM_BUFFERS):
-        left = K - i * BLOCK_K
-        start_copy(a_ring.index(i), a_ptrs, (offs_k_a[None, :] < left) & (i < stop), A_ASYNC)
-        start_copy(b_ring.index(i), b_ptrs, (offs_k_b[:, None] < left) & (i < stop), B_ASYNC)
+        early_left = K - i * BLOCK_K
+        start_copy(a_ring.index(i), a_ptrs, (offs_k_a[None, :] < early_left) & (i < stop), A_ASYNC)
+        start_copy(b_ring.index(i), b_ptrs, (offs_k_b[:, None] < early_left) & (i < stop), B_ASYNC)
         async_copy.commit_group()
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
@@ -471,3 +471,24 @@ def test_it_has_the_resources_of_tritons_own_pipeline(num_stages: int, tmp_path:
 def test_what_may_be_unaligned_goes_through_registers(target: str, tmp_path: Path) -> None:
     # cp.async of two bytes does not compile, so this one shows that none is written.
     assert copies(compiled(upgraded(matmul(), target).text, tmp_path, target, aligned=False)) == 0
+
+
+@pytest.mark.parametrize("stages", [["async-copy"], ["async-copy", "mma"]])
+@pytest.mark.parametrize("wide", ["first", "K"])
+def test_a_loop_counts_in_as_many_bits_as_its_bounds(wide: str, stages: list[str], tmp_path: Path) -> None:
+    text = "".join(line for line in indexed().splitlines(keepends=True) if "seen" not in line)
+    text = text.replace("tl.store(", "tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)\n\n\n#")
+    for stage in stages:
+        text = conversion(text, ConvertOptions(triton=VERSION, target="sm_90", stage=stage)).text
+    sizes = {"N": 64, "BLOCK_M": 64, "BLOCK_K": 16}
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    numbers = {name: "i64" if name == wide else "i32" for name in ("first", "K")}
+    entry = {
+        "fn": module_of(text, tmp_path, "compiled").rows_kernel,
+        "signature": {**pointers, **numbers, **dict.fromkeys(sizes, "constexpr")},
+        "constexprs": sizes,
+        "num_warps": 4,
+    }
+    found = compile_kernel(entry, "sm_90", as_launched=True)
+    assert isinstance(found, Resources), found
+    assert copies(found)

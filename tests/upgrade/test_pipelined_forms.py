@@ -144,3 +144,15 @@ def test_a_launch_without_descriptors_copies_asynchronously(tmp_path: Path) -> N
     assert len(re.findall(r"cp\.async\.c[ag]\.shared\.global", found.ptx)) >= 2 * 3
     assert re.search(r"wgmma\.wait_group\.sync\.aligned\s+1\b", found.ptx) is not None
     assert found.spills == 0
+
+
+def test_what_decorates_one_kernel_stands_before_it_where_another_brought_it_first(tmp_path: Path) -> None:
+    gathered = matmul().replace("matmul_kernel", "gathered_kernel").replace("def launch(", "def launch_gathered(")
+    gathered = gathered.replace("% M\n", "// 2 % M\n").replace("% N\n", "// 2 % N\n")
+    # Every row twice is no box: stage tma changes the second kernel, async-copy then the first one.
+    text = conversion(gathered + matmul(), ConvertOptions(triton=VERSION, stage="all")).text
+    assert text.count("def launch_heuristics(") == 1
+    assert "B_ASYNC" in text[: text.index("def gathered_kernel(")]
+    a, b = torch.ones(70, 64).half(), torch.ones(64, 32).half()
+    got, made = run(text, tmp_path, a=a, b=b)
+    assert torch.equal(got, a.float() @ b.float()) and made and all(made)

@@ -41,6 +41,19 @@ def less(i, by=-1):
 
 
 @triton.jit
+def unflat(i, n, turned=None):
+    if turned is None:
+        return i % n, i // n
+    return i % n, i // n - turned
+
+
+@triton.jit
+def renewed(i, other=None):
+    other = i - 1
+    return i if other is None else other
+
+
+@triton.jit
 def place(PARAMETERS):
 """
 FUNCTIONS = {
@@ -75,6 +88,11 @@ FUNCTIONS = {
     "a function with a name of Triton's": ("i, n", "return minimum(i, n)", None),
     "what a call leaves out": ("i, n", "return less(i)", None),
     "what a call gives in its place": ("i, n", "return less(i, n)", {"i", "n"}),
+    "what a call leaves out as None": ("i, n", "return unflat(i, n)", {"i", "n"}),
+    "what a call gives as None": ("i, n", "return unflat(i, n, turned=None)", {"i", "n"}),
+    "what would be below zero, were it not None": ("i, n", "return unflat(i, n, n)", None),
+    "what was None, and is a number then": ("i, n", "return renewed(i)", None),
+    "several at once": ("i, n", "return less(*n)", None),
     "a loop from below": ("i, n", "row = i\nfor j in range(-n, n):\n    row = j\nreturn row, i", None),
     "a loop down": ("i, n", "row = i\nfor j in range(n, 0, -1):\n    row += j\nreturn row, i", None),
     "clamped and not": ("i, n", "less = i - n\nrow = max(less, 0)\nreturn row + less, i", None),

@@ -57,10 +57,13 @@ def _is_future(statement: cst.BaseStatement) -> bool:
     return isinstance(small, cst.ImportFrom) and small.module is not None and dotted(small.module) == "__future__"
 
 
-def import_place(body: Sequence[cst.BaseStatement]) -> int:
-    """After the last top-level import of triton, else after the last import."""
+def import_place(body: Sequence[cst.BaseStatement], before: int | None = None) -> int:
+    """After the last top-level import of triton, else after the last import.
+
+    `before`: the statement that needs what is imported; imports further down do not count.
+    """
     last = triton = 0
-    for index, statement in enumerate(body):
+    for index, statement in enumerate(body[:before]):
         if not isinstance(statement, cst.SimpleStatementLine):
             continue
         for small in statement.body:

@@ -151,7 +151,7 @@ def _with_imports(
     if first_kernel is not None and len(kept) != len(body):
         first_kernel = next(index for index, statement in enumerate(kept) if statement is body[first_kernel])
     body = kept
-    place = import_place(body)
+    place = import_place(body, first_kernel)
     lines = [cst.parse_statement(text, writer.config) for text in wanted]
     if lines:
         header = writer.header(writer.snippets)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tritonport.convert.import_lines import import_place
 from tritonport.convert.snippets import available, merged_imports, render, snippet, with_dependencies
 from tritonport.rules_data import TRITON_VERSIONS, version_key
 from tritonport.source.module import SourceModule
@@ -52,42 +53,51 @@ def with_functions(
 ) -> Statements:
     """The file's statements with emitted functions before the statement at `place`, and their imports at the top.
 
-    One that the file has under its name in `renamed`, or its own, is not written again.
+    One that the file has under its name in `renamed`, or its own, is not written again. One further down moves up: a
+    decorator is called as the file is read, and a reader wants a function before what uses it.
     """
     gluon = alias(module, "triton.experimental.gluon", "gluon")
     gl = alias(module, "triton.experimental.gluon.language", "gl")
-    present = {statement.name.value for statement in body if isinstance(statement, (cst.ClassDef, cst.FunctionDef))}
+    above, below = body[:place], body[place:]
+    present = {statement.name.value for statement in above if isinstance(statement, (cst.ClassDef, cst.FunctionDef))}
     present |= {name for name in module.bindings.assigned if name in available(target)}
+    later = {one.name.value: one for one in below if isinstance(one, (cst.ClassDef, cst.FunctionDef))}
     imports: dict[str, None] = dict.fromkeys(wanted_imports)
     functions: Statements = []
     for name in with_dependencies(names, target):
         if renamed.get(name, name) in present:
+            continue
+        moved = later.get(renamed.get(name, name))
+        if moved is not None:
+            functions.append(moved)
             continue
         parsed = cst.parse_module(render(name, gluon, gl, renamed, target, triton), module.tree.config_for_parsing)
         for statement in parsed.body:
             lines = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
             functions.append(statement.with_changes(leading_lines=lines))
         imports.update(dict.fromkeys(snippet(name, target)[0]))
-    body = [*body[:place], *functions, *body[place:]]
-    return _with_imports(module, body, merged_imports(imports))
+    body = [*above, *functions, *(statement for statement in below if statement not in functions)]
+    return _with_imports(module, body, merged_imports(imports), place)
 
 
-def _with_imports(module: SourceModule, body: Statements, lines: Sequence[str]) -> Statements:
-    """Imports behind the last one of Triton; names that the file imports from the same module join that line."""
+def _with_imports(module: SourceModule, body: Statements, lines: Sequence[str], before: int) -> Statements:
+    """Imports behind the last one of Triton above a statement; names that the file imports from the same module there
+    join that line."""
     for line in lines:
         source, _, names = line.partition(" import ")
         wanted = [name.strip() for name in names.split(",") if name.strip() not in module.bindings.imported]
         if not wanted and names:
             continue
         qualified = source.removeprefix("from ")
-        for index, statement in enumerate(body):
+        for index, statement in enumerate(body[:before]):
             joined = _joined(statement, qualified, wanted)
             if joined is not None:
                 body[index] = joined
                 break
         else:
             text = f"{source} import {', '.join(wanted)}\n" if names else f"{line}\n"
-            body.insert(_import_place(body), cst.parse_statement(text, module.tree.config_for_parsing))
+            body.insert(import_place(body, before), cst.parse_statement(text, module.tree.config_for_parsing))
+            before += 1
     return body
 
 
@@ -103,21 +113,6 @@ def _joined(statement: cst.BaseStatement, qualified: str, wanted: Sequence[str])
     names = sorted([*(cst.Module([]).code_for_node(one).strip() for one in bare), *wanted])
     made = cst.parse_statement(f"from {qualified} import {', '.join(names)}\n")
     return statement.with_changes(body=made.body)
-
-
-def _import_place(body: Sequence[cst.BaseStatement]) -> int:
-    place = 0
-    for index, statement in enumerate(body):
-        if isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                name = None
-                if isinstance(small, cst.ImportFrom) and small.module is not None:
-                    name = dotted(small.module)
-                elif isinstance(small, cst.Import):
-                    name = dotted(small.names[0].name)
-                if name is not None and name.split(".")[0] == "triton":
-                    place = index + 1
-    return place
 
 
 def stages_of(text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from tritonport.upgrade.async_copy.plan import Copy, LoopPlan
 from tritonport.upgrade.bounds import Bounds, said_of_depth
 from tritonport.upgrade.edit import parsed, renamed
 from tritonport.upgrade.legality import HINTS
-from tritonport.upgrade.slices import asks_for_more
+from tritonport.upgrade.slices import asks_for_more, made_anew
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,12 @@ class LoopWriter:
         self.next = names.fresh(f"next_{self.index}")
         self.rings = {copy.place: names.fresh(f"{copy.access.target}_ring") for copy in plan.copies}
         self.results = {copy.place: copy.operand.result for copy in plan.copies}
+        self.early = names.fresh(f"early_{self.index}")
         self.ahead = {name: names.fresh(f"next_{name}") for name in plan.split.renamed}
+        anew = made_anew(plan.body, plan.split.ahead, [copy.place for copy in plan.copies])
+        # Names of their own in the prologue: what is known before a loop and assigned in it would be carried by it, and
+        # an index has the type of the loop's bounds there.
+        self.first = self.ahead | {name: names.fresh(f"early_{name}") for name in anew}
 
     def write(self) -> list[cst.BaseStatement]:
         """The statements that take the place of the loop."""
@@ -117,9 +122,9 @@ class LoopWriter:
         if asks_for_more(self.plan.body, split.ahead, self.plan.loop, kernel):
             first = f"{self.use.gl}.to_tensor({first})"
         if first != index:
-            index = self.next
+            index = self.early
             body.append(self._statement(f"{index} = {first}"))
-        body += self._copies(index, self.counter, bare=True)
+        body += self._copies({**self.first, self.index: index}, self.counter, bare=True)
         loop = self._statement(f"for {self.counter} in {self.use.gl}.static_range({self.use.buffers}):\n    pass")
         assert isinstance(loop, cst.For)
         return loop.with_changes(body=cst.IndentedBlock(body))
@@ -136,7 +141,7 @@ class LoopWriter:
         copies = {copy.place: copy for copy in self.plan.copies}
         refill = [
             self._statement(f"{self.next} = {self.bounds.after(self.index, self.use.buffers)}"),
-            *self._copies(self.next, self.slot, bare=False),
+            *self._copies({**self.ahead, self.index: self.next}, self.slot, bare=False),
         ]
         early = early_refill(self.plan)
         if early is None:
@@ -214,11 +219,10 @@ class LoopWriter:
         assert copy.mask is not None and copy.access.other is not None
         return f"{self.use.gl}.where({self._code(copy.mask)}, {loaded}, {self._code(copy.access.other)})"
 
-    def _copies(self, index: str, slot: str, bare: bool) -> list[cst.BaseStatement]:
-        """What runs ahead, for the iteration `index`, into the tiles at `slot`; `bare`: without comments."""
+    def _copies(self, names: Mapping[str, str], slot: str, bare: bool) -> list[cst.BaseStatement]:
+        """What runs ahead into the tiles at `slot`; `names`: of the index and of numbers there; `bare`: no comments."""
         copies = {copy.place: copy for copy in self.plan.copies}
         last = max(copies)
-        names = {**self.ahead, self.index: index}
         lines: list[cst.BaseStatement] = []
         for place in self.plan.split.ahead:
             copy = copies.get(place)
@@ -228,14 +232,14 @@ class LoopWriter:
                     line = line.with_changes(leading_lines=[], trailing_whitespace=cst.TrailingWhitespace())
                 lines.append(renamed(line, names))
                 continue
-            lines.append(self._statement(self._start(copy, names, index, slot)))
+            lines.append(self._statement(self._start(copy, names, slot)))
             if place == last:
                 lines.append(self._statement(f"{self.use.copies}.commit_group()"))
         return lines
 
-    def _start(self, copy: Copy, names: Mapping[str, str], index: str, slot: str) -> str:
+    def _start(self, copy: Copy, names: Mapping[str, str], slot: str) -> str:
         pointer = self._code(renamed(copy.pointer, names))
-        present = f"{index} < {self.bounds.stop}"
+        present = f"{names[self.index]} < {self.bounds.stop}"
         if copy.mask is not None:
             mask = renamed(copy.mask, names)
             present = f"{self._conjunct(mask)} & ({present})"

@@ -17,7 +17,7 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import walk
 from tritonport.upgrade.dots import called
-from tritonport.upgrade.tma.schedules import above_zero_by, is_above_zero_by_default
+from tritonport.upgrade.tma.schedules import above_zero_by, absent_in, is_above_zero_by_default, unpacks
 from tritonport.upgrade.tma.terms import HOST_FUNCTIONS
 
 _SCHEDULE = frozenset({"program_id", "num_programs", "where", *HOST_FUNCTIONS})
@@ -130,9 +130,11 @@ class ExpressionSigns(ABC):
     def _schedule(self, node: ast.Call) -> bool:
         """Whether a call gives nothing below zero: of jit functions, of the file or of one that it imports from, that
         make a place in a schedule of tiles of the program's id and of sizes."""
+        if unpacks(node):
+            return False
         meanings = self.kernel.module.lookup(ast.unparse(node.func))
         for one in meanings:
-            needed = above_zero_by(one.kernel) if one.kernel is not None else None
+            needed = above_zero_by(one.kernel, absent_in(one.kernel, node)) if one.kernel is not None else None
             if needed is None or one.kernel is None:
                 return False
             given = {parameter.name: value for parameter, value in zip(one.kernel.parameters, node.args, strict=False)}

@@ -25,23 +25,46 @@ _ALWAYS: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=256)
-def above_zero_by(function: Kernel, depth: int = _MOST) -> Needed:
+def above_zero_by(function: Kernel, absent: frozenset[str] = frozenset(), depth: int = _MOST) -> Needed:
     """The arguments that have to be zero or more for every number that a function returns to be; None where that is not
     enough.
 
-    Arguments that it divides by are among them. What is left of a size (`min(height - first, GROUP)`), where it divides
-    by that, is taken for more than zero: a program that finds none left would divide by zero.
+    `absent`: those that are None, by which tests of them are decided. What is needed includes arguments that it divides
+    by. What is left of a size (`min(height - first, GROUP)`), where it divides by that, is taken for more than zero: a
+    program that finds none left would divide by zero.
     """
     text = cst.Module([]).code_for_node(function.node.with_changes(decorators=[], leading_lines=[]))
     (node,) = ast.parse(text).body
     assert isinstance(node, ast.FunctionDef)
-    return _Walk(function, depth).of(node)
+    return _Walk(function, absent, depth).of(node)
+
+
+def absent_in(function: Kernel, node: ast.Call) -> frozenset[str]:
+    """The arguments of a function that are None in a call of it, which gives that or leaves them out."""
+    names = [one.name for one in function.parameters]
+    given = {**dict(zip(names, node.args, strict=False)), **{one.arg: one.value for one in node.keywords if one.arg}}
+    found = {name for name, value in given.items() if _is_none(value)}
+    for one in function.parameters:
+        default = one.default
+        if one.name not in given and isinstance(default, cst.Name) and default.value == "None":
+            found.add(one.name)
+    return frozenset(found)
 
 
 def is_above_zero_by_default(function: Kernel, name: str) -> bool:
     """Whether an argument that a call leaves out is a number that is not below zero."""
     defaults = (one.default for one in function.parameters if one.name == name)
     return any(isinstance(one, cst.Integer) for one in defaults)
+
+
+def unpacks(node: ast.Call) -> bool:
+    """Whether a call does not say one by one which arguments it gives."""
+    starred = any(isinstance(one, ast.Starred) for one in node.args)
+    return starred or any(one.arg is None for one in node.keywords)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _both(*parts: Needed) -> Needed:
@@ -60,9 +83,10 @@ class _NotFollowed(Exception):
 class _Walk:
     """Statements in order; per name by which arguments it is zero or more."""
 
-    def __init__(self, function: Kernel, depth: int) -> None:
-        self.function, self.depth = function, depth
+    def __init__(self, function: Kernel, absent: frozenset[str], depth: int) -> None:
+        self.function, self.absent, self.depth = function, set(absent), depth
         self.known: dict[str, Needed] = {one.name: frozenset({one.name}) for one in function.parameters}
+        self.known |= dict.fromkeys(absent)
         self.returned: Needed = _ALWAYS
 
     def of(self, node: ast.FunctionDef) -> Needed:
@@ -73,9 +97,30 @@ class _Walk:
         ends = any(isinstance(one, ast.Return) for one in ast.walk(node))
         return self.returned if ends else None
 
-    def _block(self, statements: Sequence[ast.stmt]) -> None:
+    def _block(self, statements: Sequence[ast.stmt]) -> bool:
+        """Follows statements, up to one behind which the function has returned; whether there is one."""
         for statement in statements:
-            self._statement(statement)
+            taken = self._taken(statement.test) if isinstance(statement, ast.If) else None
+            if isinstance(statement, ast.Return):
+                self._statement(statement)
+                return True
+            if not isinstance(statement, ast.If) or taken is None:
+                self._statement(statement)
+            elif self._block(statement.body if taken else statement.orelse):
+                return True
+        return False
+
+    def _taken(self, test: ast.expr) -> bool | None:
+        """Whether a test of an argument that is None holds; None where the call does not say."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            taken = self._taken(test.operand)
+            return None if taken is None else not taken
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or len(test.ops) != 1:
+            return None
+        other, operator = test.comparators[0], test.ops[0]
+        if test.left.id not in self.absent or not _is_none(other):
+            return None
+        return isinstance(operator, ast.Is) if isinstance(operator, (ast.Is, ast.IsNot)) else None
 
     def _statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.Assign):
@@ -103,6 +148,9 @@ class _Walk:
         self.known = {name: _both(self.known.get(name, _ALWAYS), other.get(name, _ALWAYS)) for name in every}
 
     def _loop(self, node: ast.For | ast.While) -> None:
+        self.absent -= {
+            one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
         while True:
             before = dict(self.known)
             if isinstance(node, ast.For):
@@ -122,6 +170,7 @@ class _Walk:
         return _ALWAYS if len(node.args) == 1 else self._all(node.args if len(node.args) > 2 else node.args[:1])
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        self.absent -= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
         if isinstance(target, ast.Name):
             self.known[target.id] = self._by(value)
             return
@@ -145,7 +194,8 @@ class _Walk:
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         if isinstance(node, ast.IfExp):
-            return self._all([node.body, node.orelse])
+            taken = self._taken(node.test)
+            return self._all([node.body, node.orelse][slice(None) if taken is None else slice(not taken, 2 - taken)])
         if isinstance(node, ast.BoolOp):
             return self._all(node.values)
         if isinstance(node, ast.Subscript):
@@ -214,10 +264,15 @@ class _Walk:
 
     def _of_functions(self, functions: Sequence[Kernel | None], node: ast.Call) -> Needed:
         """By which arguments what any of several functions returns is zero or more."""
-        found: list[Needed] = [self._all([*node.args, *(one.value for one in node.keywords)])]
+        given = [*node.args, *(one.value for one in node.keywords)]
+        found: list[Needed] = [self._all([one for one in given if not _is_none(one)])]
         for one in functions:
-            needed = above_zero_by(one, self.depth - 1) if one is not None and self.depth else None
-            if one is None or needed is None:
+            if one is None or not self.depth:
+                return None
+            needed = above_zero_by(one, absent_in(one, node), self.depth - 1)
+            if needed is None:
+                return None
+            if unpacks(node):
                 return None
             names = {parameter.name for parameter in one.parameters[: len(node.args)]}
             left = needed - names - {keyword.arg for keyword in node.keywords}
@@ -230,4 +285,4 @@ def _keeps_sign(dtype: ast.expr) -> bool:
     return ast.unparse(dtype).rpartition(".")[2] in ("int32", "int64", "uint32", "uint64", "float32", "float64")
 
 
-__all__ = ["above_zero_by", "is_above_zero_by_default"]
+__all__ = ["above_zero_by", "absent_in", "is_above_zero_by_default", "unpacks"]
