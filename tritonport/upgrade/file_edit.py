@@ -67,6 +67,7 @@ def with_functions(
     for name in with_dependencies(names, target):
         if renamed.get(name, name) in present:
             continue
+        imports.update(dict.fromkeys(snippet(name, target)[0]))
         moved = later.get(renamed.get(name, name))
         if moved is not None:
             functions.append(moved)
@@ -75,7 +76,6 @@ def with_functions(
         for statement in parsed.body:
             lines = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
             functions.append(statement.with_changes(leading_lines=lines))
-        imports.update(dict.fromkeys(snippet(name, target)[0]))
     body = [*above, *functions, *(statement for statement in below if statement not in functions)]
     return _with_imports(module, body, merged_imports(imports), place)
 
@@ -83,9 +83,10 @@ def with_functions(
 def _with_imports(module: SourceModule, body: Statements, lines: Sequence[str], before: int) -> Statements:
     """Imports behind the last one of Triton above a statement; names that the file imports from the same module there
     join that line."""
+    known = module.bindings.imported.keys() - (_imported(body[before:]) - _imported(body[:before]))
     for line in lines:
         source, _, names = line.partition(" import ")
-        wanted = [name.strip() for name in names.split(",") if name.strip() not in module.bindings.imported]
+        wanted = [name.strip() for name in names.split(",") if name.strip() not in known]
         if not wanted and names:
             continue
         qualified = source.removeprefix("from ")
@@ -99,6 +100,16 @@ def _with_imports(module: SourceModule, body: Statements, lines: Sequence[str], 
             body.insert(import_place(body, before), cst.parse_statement(text, module.tree.config_for_parsing))
             before += 1
     return body
+
+
+def _imported(statements: Sequence[cst.BaseStatement]) -> set[str]:
+    """The names that `from` imports among statements bind."""
+    found: set[str] = set()
+    for statement in statements:
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.ImportFrom) and not isinstance(small.names, cst.ImportStar):
+                found |= {one.evaluated_alias or one.evaluated_name for one in small.names}
+    return found
 
 
 def _joined(statement: cst.BaseStatement, qualified: str, wanted: Sequence[str]) -> cst.SimpleStatementLine | None:
