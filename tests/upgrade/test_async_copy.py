@@ -303,6 +303,28 @@ def test_a_statement_may_compute_with_its_load(tmp_path: Path) -> None:
     assert torch.equal(run(text, tmp_path, "sm_90", **given), given["a"].float() @ given["b"].float())
 
 
+@pytest.mark.parametrize("num_stages", [2, 3, 4])
+def test_what_a_statement_computes_beside_its_load_is_of_its_own_iteration(num_stages: int, tmp_path: Path) -> None:
+    load = "a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)"
+    lines = [
+        "first = (offs_k < left - BLOCK_K)[None, :]",
+        load.replace("offs_k[None, :] < left", "first") + " * tl.where(first, 2.0, 1.0).to(tl.float16)",
+    ]
+    original = matmul().replace(load, "\n        ".join(lines))
+    # Another statement that needs the mask would have it stay in the loop.
+    assert original.count("first") == 3
+    text = upgraded(original, "sm_90").text
+    assert "a_ring" in text
+    given = operands(70, 40, 150, torch.float16, "plain")
+    whole = 150 // 32 * 32
+    a = given["a"].float()
+    a[:, whole:] = 0
+    left = 150 - torch.arange(150) // 32 * 32 - 32
+    a[:, torch.arange(150) % 32 >= left] = 0
+    expected = 2 * a @ given["b"].float()
+    assert torch.equal(run(text, tmp_path, "sm_90", **given, num_stages=num_stages), expected)
+
+
 def test_a_number_out_of_memory_says_nothing_of_runs_and_a_factor_beside_it_does() -> None:
     """`first * K` is a multiple of 16 with K; the load of `first` is not asked again for a later iteration."""
     ahead = "    acc = tl.zeros("

@@ -10,7 +10,7 @@ import libcst as cst
 from tritonport.analysis.access import Loop
 from tritonport.source.kernel import Kernel
 from tritonport.source.syntax import dotted
-from tritonport.source.walk import assigned_names, walk
+from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, is_dot
 from tritonport.upgrade.facts import Facts, covered, may_meet
 
@@ -165,6 +165,12 @@ def read_names(statement: cst.CSTNode) -> set[str]:
     return _read_in(nodes, {id(item) for target in targets for item in walk(target)})
 
 
+def around(line: cst.BaseStatement, load: cst.BaseExpression) -> cst.CSTNode:
+    """What is left of a statement without its load: what the computation does with it, in its own iteration."""
+    left: cst.CSTNode = replaced(line, {load: cst.Name("None")})
+    return left
+
+
 def _closure(
     needed: set[str],
     defined: list[set[str]],
@@ -230,6 +236,7 @@ __all__ = [
     "ARITHMETIC",
     "NotSplit",
     "Split",
+    "around",
     "asks_for_more",
     "check_pure",
     "is_pure",

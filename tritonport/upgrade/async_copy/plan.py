@@ -18,7 +18,7 @@ from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
-from tritonport.upgrade.slices import NotSplit, Split, is_pure, names_of, split
+from tritonport.upgrade.slices import NotSplit, Split, around, is_pure, names_of, split
 from tritonport.upgrade.tma.assume import pointing, reached
 
 ZEROS = ("none", "any", "0", "0.0")
@@ -221,7 +221,10 @@ def _is_positive(step: cst.BaseExpression, kernel: Kernel, copies: Sequence[Copy
 
 def _split(kernel: Kernel, loop: Loop, body: Sequence[cst.BaseStatement], copies: Sequence[Copy]) -> Split:
     loads = {copy.place: [copy.pointer, *([copy.mask] if copy.mask is not None else [])] for copy in copies}
-    kept = [copy.mask for copy in copies if copy.refill and copy.mask is not None]
+    kept = [around(body[copy.place], copy.access.node) for copy in copies]
+    for copy in copies:
+        # Elements that are not there have their value put in again.
+        kept += [part for part in (copy.mask, copy.access.other) if copy.refill and part is not None]
     found = split(body, loads, kept, _live_after(kernel, loop), loop.target)
     for place in found.ahead:
         for part in loads.get(place, [body[place]]):

@@ -33,7 +33,7 @@ from tritonport.upgrade.multibuffer.pipelined import pipelined
 from tritonport.upgrade.multibuffer.steps import step_sign
 from tritonport.upgrade.multibuffer.writes import may_run_ahead, written_to
 from tritonport.upgrade.ranks import Ranks
-from tritonport.upgrade.slices import NotSplit, Split, asks_for_more, made_anew, names_of, read_names, split
+from tritonport.upgrade.slices import NotSplit, Split, around, asks_for_more, made_anew, names_of, read_names, split
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Line = tuple[cst.BaseStatement, Guard]
@@ -191,18 +191,13 @@ def _split(
 ) -> Split | None:
     """The statements of a body around loads that run ahead; None where one of them does more than compute."""
     needed: dict[int, list[cst.CSTNode]] = {one.place: [argument.value for argument in one.call.args] for one in loads}
-    kept = [part for one in loads for part in _around(body[one.place], one.call)]
+    kept = [around(body[one.place], one.call) for one in loads]
     try:
         found = split(body, needed, kept, live_behind(kernel.node, loop.node), loop.target, facts=facts)
     except NotSplit:
         return None
     pure = all(acting(module, body[place]) is None for place in found.ahead if place not in needed)
     return found if pure and not _assigned(body, found) & {loop.target} else None
-
-
-def _around(line: cst.BaseStatement, call: cst.Call) -> list[cst.CSTNode]:
-    """What a statement reads beside its load."""
-    return [replaced(line, {call: cst.Name("None")})]
 
 
 def _assigned(body: Sequence[cst.BaseStatement], found: Split) -> set[str]:
