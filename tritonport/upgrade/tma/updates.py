@@ -116,8 +116,8 @@ def writes_again(store: Access, other: Access) -> bool:
     if (one.head, one.axes) != (another.head, another.axes):
         return False
     apart_by = plus(one.offset, another.offset, -1).value
-    sizes = [axis.size for axis in one.axes if axis is not None and axis.stride.value == 1]
-    if apart_by is None or (apart_by != 0 and any(size.isdecimal() and abs(apart_by) >= int(size) for size in sizes)):
+    sizes = [_number_of(axis.size, store) for axis in one.axes if axis is not None and axis.stride.value == 1]
+    if apart_by is None or (apart_by != 0 and any(size is not None and abs(apart_by) >= size for size in sizes)):
         return False
     for node in walk(store.kernel.node.body):
         if isinstance(node, cst.If) and node.orelse is not None:
@@ -125,6 +125,14 @@ def writes_again(store: Access, other: Access) -> bool:
             if (first and other_rest) or (rest and other_first):
                 return False
     return True
+
+
+def _number_of(size: str, access: Access) -> int | None:
+    """The width of a tile, where the text says it or gives its name a number (`NB: gl.constexpr = 16`)."""
+    if size.isdecimal():
+        return int(size)
+    meant = access.numbers.get(size)
+    return meant.value if meant is not None else None
 
 
 def _within(node: cst.If, accesses: Sequence[Access]) -> list[tuple[bool, bool]]:
