@@ -166,6 +166,8 @@ REFUSED = {
     "the step of another": (loops(UP, "first - 1, -S, -S"), "", ""),
     "from the other side": (loops("0, first + S, S", BELOW), "", ""),
     "columns without an end": (loops(UP, BELOW), " & (cols[None, :] < N)", ""),
+    "rows that a loop moves": (loops(UP, BELOW), "        b = tl.load", "        rows += 1\n        b = tl.load"),
+    "a base that a loop moves": (loops(UP, BELOW), "        b = tl.load", "        c_ptr += stride\n        b = tl.load"),
     "an end of other columns": (loops(UP, BELOW), "& (cols[None, :] < N)", "& (cols[None, :] - S < N)"),
 }  # fmt: skip
 

@@ -84,7 +84,8 @@ def _asked_of_loops(below: Access, above: Access, kernel: Kernel) -> Iterator[tu
     signs = [never_negative(index, one, kernel, {size}) for one in (below, above)]
     if room is None or None in signs or not (size.isidentifier() or size.isdecimal()):
         return
-    if not _is_fixed(plus(lower.offset, times(index, stride), -1), below, kernel):
+    rest = plus(lower.offset, times(index, stride), -1)
+    if not all(_is_fixed(one, below, kernel) for one in (rest, other)):
         return
     room += tuple(asked for relied in signs for asked in relied or ())
     for highest, asked in _highest(first, below, kernel):
