@@ -167,7 +167,7 @@ REFUSED = {
     "from the other side": (loops("0, first + S, S", BELOW), "", ""),
     "columns without an end": (loops(UP, BELOW), " & (cols[None, :] < N)", ""),
     "rows that a loop moves": (loops(UP, BELOW), "        b = tl.load", "        rows += 1\n        b = tl.load"),
-    "a base that a loop moves": (loops(UP, BELOW), "        b = tl.load", "        c_ptr += stride\n        b = tl.load"),
+    "a base that a loop moves": (loops(UP, BELOW), "        b = tl", "        c_ptr += stride\n        b = tl"),
     "an end of other columns": (loops(UP, BELOW), "& (cols[None, :] < N)", "& (cols[None, :] - S < N)"),
 }  # fmt: skip
 
@@ -176,6 +176,17 @@ REFUSED = {
 def test_loops_whose_columns_may_meet_are_refused(case: str) -> None:
     text, old, new = REFUSED[case]
     assert any("also writes c_ptr" in one for one in messages(text.replace(old, new) if old else text))
+
+
+def other_index(text: str) -> str:
+    """The second loop with an index of another name."""
+    head, second = text.rsplit("    for i in", 1)
+    return f"{head}    for j in{second.replace('cols = i +', 'cols = j +')}"
+
+
+def test_the_name_of_an_index_is_no_reason() -> None:
+    assert messages(other_index(loops(DOWN, BELOW))) == []
+    assert any("also writes c_ptr" in one for one in messages(other_index(loops(UP, UP))))
 
 
 def test_loops_that_are_entered_again_are_refused() -> None:

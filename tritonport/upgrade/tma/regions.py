@@ -9,14 +9,14 @@ Two loops that go over the blocks of a row, the one up to where the other begins
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from tritonport.analysis import dims
 from tritonport.analysis.access import Access, Axis, Condition, Form, Loop
-from tritonport.analysis.access.forms import ALWAYS, plus, show, times
-from tritonport.analysis.access.indexed import goes_down, quotient
+from tritonport.analysis.access.forms import ALWAYS, ZERO, plus, show, times
+from tritonport.analysis.access.indexed import goes_down, quotient, term
 from tritonport.analysis.dims import Dim
 from tritonport.source.kernel import Kernel
 from tritonport.source.walk import assigned_names, walk
@@ -29,6 +29,21 @@ def no_row_in_common(one: Access, other: Access, kernel: Kernel) -> tuple[str, .
     found = [*_asked(one, other, kernel), *_asked(other, one, kernel)]
     found += [*_asked_of_loops(one, other, kernel), *_asked_of_loops(other, one, kernel)]
     return min(found, key=len, default=None)
+
+
+def offset_as_in(loops: Sequence[Loop], access: Access) -> Dim:
+    """Where an access begins, with the indices of other loops for those of its own that stand as deep."""
+    assert isinstance(access.address, Form)
+    found = access.address.offset
+    for own, other in zip(access.loops, loops, strict=False):
+        if own.node is other.node or "" in (own.target, other.target):
+            continue
+        there = re.compile(rf"\b{re.escape(own.target)}\b")
+        named = ZERO
+        for key, value in found.terms:
+            named = plus(named, term(tuple(sorted(there.sub(other.target, atom) for atom in key)), value))
+        found = named
+    return found
 
 
 def _asked(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, ...]]:
@@ -62,7 +77,7 @@ def _asked(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, 
 def _asked_of_loops(below: Access, above: Access, kernel: Kernel) -> Iterator[tuple[str, ...]]:
     """What is asked for the blocks that a loop stores to end where those begin that another loop does.
 
-    Both loops give the same coordinate to their stores, each with its own index; no loop stands around them, so that
+    Both loops give the same coordinates to their stores, each with its own index; no loop stands around them, so that
     each is entered once.
     """
     lower, upper = below.address, above.address
@@ -70,18 +85,20 @@ def _asked_of_loops(below: Access, above: Access, kernel: Kernel) -> Iterator[tu
         return
     if len(below.loops) != 1 or len(above.loops) != 1 or below.loops[0].node is above.loops[0].node:
         return
-    if (lower.head, lower.axes, lower.offset) != (upper.head, upper.axes, upper.offset) or lower.rank != 2:
+    if (lower.head, lower.axes, lower.rank) != (upper.head, upper.axes, 2):
         return
     first, second = below.loops[0], above.loops[0]
-    place = _moved_by(first.target, lower) if first.target == second.target else None
+    alike = lower.offset == offset_as_in(below.loops, above)
+    place = _moved_by(first.target, lower) if alike and second.target else None
     if place is None or not all(map(_is_plain, lower.axes)):
         return
     size, stride = lower.axes[place].size, lower.axes[place].stride  # type: ignore[union-attr]
     other = lower.axes[1 - place].stride  # type: ignore[union-attr]
     block = dims.number(int(size)) if size.isdecimal() else dims.symbol(size)
     index = dims.symbol(first.target)
-    room = _room_in_rows(other, stride, [_end_of(index, place, one) for one in (below, above)], kernel)
-    signs = [never_negative(index, one, kernel, {size}) for one in (below, above)]
+    indices = (below, index), (above, dims.symbol(second.target))
+    room = _room_in_rows(other, stride, [_end_of(own, place, one) for one, own in indices], kernel)
+    signs = [never_negative(own, one, kernel, {size}) for one, own in indices]
     if room is None or None in signs or not (size.isidentifier() or size.isdecimal()):
         return
     rest = plus(lower.offset, times(index, stride), -1)
@@ -209,4 +226,4 @@ def _is_fixed(dim: Dim, access: Access, kernel: Kernel) -> bool:
     return True
 
 
-__all__ = ["no_row_in_common"]
+__all__ = ["no_row_in_common", "offset_as_in"]
