@@ -124,7 +124,8 @@ class Planner:
         box = problem if problem is not None else box_of(access, self.kernel, self.host, like)
         if isinstance(box, Reason):
             return [box]
-        read = [one for one in self.accesses if one.base == access.base and self._read_first(one, access)]
+        alike = [one for one in self.accesses if one.base == access.base]
+        read = [one for one in alike if self._read_first(one, access) or self._written_over(access, one)]
         if read:
             asked = apart(access, box)
             if asked is None:
@@ -268,12 +269,16 @@ class Planner:
             writes = other.kind != "load" if access.kind == "load" else other is not access
             if self.switches.apart(other.node, access.node, self.locks):
                 continue
-            if not writes or access.base not in self._bases(other) or self._read_first(other, access):
+            if not writes or access.base not in self._bases(other):
+                continue
+            if self._read_first(other, access) or self._written_over(access, other):
                 continue
             if self._no_row_in_common(other, access) is None:
                 return self._meets(other)
-        if access.kind == "store" and access.base in self.described:
-            return Reason(NO_DESCRIPTOR, f"the kernel also has a descriptor of {access.base}")
+        for made, named in self.described:
+            described = access.kind == "store" and access.base in named
+            if described and not self.switches.apart(made, access.node, self.locks):
+                return Reason(NO_DESCRIPTOR, f"the kernel also has a descriptor of {access.base}")
         for name, call, given in self.writers:
             if access.base in given and not self.switches.apart(call, access.node, self.locks):
                 return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
@@ -291,6 +296,12 @@ class Planner:
         if (other.kind, access.kind) != ("load", "store") or self.locks:
             return False
         return is_read_first(other, access)
+
+    def _written_over(self, access: Access, other: Access) -> bool:
+        """Whether an access is a load of all elements that a store behind it writes over, and of no others."""
+        return (access.kind, other.kind, access.mask) == ("load", "store", other.mask) and self._read_first(
+            access, other
+        )
 
     def _no_row_in_common(self, other: Access, access: Access) -> tuple[str, ...] | None:
         """What a launch is asked for two accesses of a program to have no row in common; None where locks may tell
@@ -362,11 +373,10 @@ def _writes(function: Kernel) -> bool:
     return bool(effects_in(function.module, function.node.body) & WRITES)
 
 
-def _described(kernel: Kernel) -> set[str]:
-    """The names that descriptors which a kernel makes may point to."""
-    calls = [node for node in walk(kernel.node.body) if called(node) == "make_tensor_descriptor"]
-    given = [one.args[0].value for one in calls if isinstance(one, cst.Call) and one.args]
-    return {name for one in given for name in reached(one, kernel.node)}
+def _described(kernel: Kernel) -> list[tuple[cst.Call, set[str]]]:
+    """The descriptors that a kernel makes, with the names that they may point to."""
+    calls = [node for node in calls_in(kernel.node.body) if called(node) == "make_tensor_descriptor" and node.args]
+    return [(one, reached(one.args[0].value, kernel.node)) for one in calls]
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box, Side
 from tritonport.upgrade.tma.digits import by_digits, changes
+from tritonport.upgrade.tma.regions import offset_as_in
 
 
 def is_read_first(load: Access, store: Access) -> bool:
@@ -115,9 +116,10 @@ def writes_again(store: Access, other: Access) -> bool:
         return False
     if (one.head, one.axes) != (another.head, another.axes):
         return False
-    apart_by = plus(one.offset, another.offset, -1).value
-    sizes = [axis.size for axis in one.axes if axis is not None and axis.stride.value == 1]
-    if apart_by is None or (apart_by != 0 and any(size.isdecimal() and abs(apart_by) >= int(size) for size in sizes)):
+    # A second loop may come to the places of a first one again, whatever it calls its index.
+    apart_by = plus(one.offset, offset_as_in(store.loops, other), -1).value
+    sizes = [_number_of(axis.size, store) for axis in one.axes if axis is not None and axis.stride.value == 1]
+    if apart_by is None or (apart_by != 0 and any(size is not None and abs(apart_by) >= size for size in sizes)):
         return False
     for node in walk(store.kernel.node.body):
         if isinstance(node, cst.If) and node.orelse is not None:
@@ -125,6 +127,14 @@ def writes_again(store: Access, other: Access) -> bool:
             if (first and other_rest) or (rest and other_first):
                 return False
     return True
+
+
+def _number_of(size: str, access: Access) -> int | None:
+    """The width of a tile, where the text says it or gives its name a number (`NB: gl.constexpr = 16`)."""
+    if size.isdecimal():
+        return int(size)
+    meant = access.numbers.get(size)
+    return meant.value if meant is not None else None
 
 
 def _within(node: cst.If, accesses: Sequence[Access]) -> list[tuple[bool, bool]]:
