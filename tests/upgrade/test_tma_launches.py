@@ -1,10 +1,13 @@
-"""Stage tma: launches that leave out the outermost decorator of a kernel."""
+"""Stage tma: launches that leave out the outermost decorator of a kernel, and decorators that keep what one did."""
 
 import pytest
 
 pytest.importorskip("triton", reason="upgraded kernels are converted for the installed Triton")
 
+from tests.convert.kernels import VERSION
 from tests.upgrade.test_tma import upgraded
+from tritonport.convert import ConvertOptions
+from tritonport.upgrade import upgrade_text
 
 TEXT = """
 import torch
@@ -61,3 +64,36 @@ def test_a_kernel_of_which_more_is_asked_stays(right: str, wrong: str) -> None:
     found = upgraded(TEXT.replace(right, wrong))
     assert "a_desc" not in found.text
     assert any("inspected by other code" in one.message for one in found.diagnostics)
+
+
+KEEPING = {
+    # What stands above the kernel's decorator, and its name where launches go through it.
+    "@triton.heuristics({'N': lambda args: 32})\n": None,
+    "@tuned\n": None,
+    "@by_place(configs=[triton.Config({'BLOCK': 16})])\n": None,
+    "@kept()\n": "kept",
+    "@kept\n": "kept",
+    "@kept()\n@tuned\n": "kept",
+    "@tuned\n@parts.kept\n": "parts.kept",
+}
+
+
+@pytest.mark.parametrize("above", KEEPING)
+def test_a_decorator_that_may_keep_the_descriptors_of_a_launch_has_none(above: str) -> None:
+    made = "from parts import by_place, kept\nimport parts\n\n"
+    made += 'tuned = triton.autotune([triton.Config({"BLOCK": 16})], ["K"])\n'
+    text = TEXT.replace("\n\n@triton.autotune", f"{made}\n\n@triton.autotune").replace(TUNED, above)
+    text = text.replace("product_kernel.fn[", "product_kernel[").replace(" if tuned else product_kernel.fn", "")
+    found = upgraded(text)
+    name = KEEPING[above]
+    assert ("a_desc" in found.text) == (name is None)
+    said = [one.message for one in found.diagnostics if "of an earlier one" in one.message]
+    assert bool(said) == (name is not None)
+    assert all(f"through `{name}`" in one for one in said)
+    # What is compiled for a launch is kept with it: copies by threads ask compile-time values alone.
+    threads = staged(text)
+    assert ("a_ring" in threads) and ("A_ASYNC" in threads)
+
+
+def staged(text: str) -> str:
+    return upgrade_text(text, path="kernel.py", options=ConvertOptions(triton=VERSION, stage="async-copy")).text

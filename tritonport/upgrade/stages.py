@@ -29,7 +29,7 @@ from tritonport.upgrade.mma import upgrade_gluon
 from tritonport.upgrade.original import STAYS, Original
 from tritonport.upgrade.tma import plan as tma_plan
 from tritonport.upgrade.tma import stage as tma_stage
-from tritonport.upgrade.tma.launches import launched_inside
+from tritonport.upgrade.tma.launches import keeping_decorator, launched_inside
 from tritonport.upgrade.tma.spelled import copies_of
 
 STAGES = ("async-copy", "tma", "multibuffer", "mma")
@@ -236,6 +236,9 @@ def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | Non
         return f"the stage tma has no form for {target}"
     if not _is_launched(module, kernel) and not launched_inside(module, kernel):
         return "its kernel is called or inspected by other code, so no launch can make descriptors"
+    keeper = keeping_decorator(module, kernel)
+    if keeper is not None:
+        return f"its launches go through `{keeper}`, which may give a later one the descriptors of an earlier one"
     if any(parameter.star for parameter in kernel.parameters):
         return "its kernel takes any number of arguments"
     if kernel.in_class:

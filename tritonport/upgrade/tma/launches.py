@@ -1,10 +1,14 @@
-"""Launches that leave out the outermost decorator of a kernel: `kernel.fn[grid](...)`.
+"""Launches that do not come to the heuristic which makes descriptors, or not each of them.
 
-What makes descriptors is a heuristic next to the function itself. `kernel.fn` of an autotuned kernel is what the
-autotuner stands on, and a launch of that goes through the heuristics inside of it.
+It stands next to the function itself. `kernel.fn` of an autotuned kernel is what the autotuner stands on, and a launch
+of that goes through the heuristics inside of it. A decorator that is not Triton's may launch what it compiled for an
+earlier launch, with what heuristics said then: right for compile-time values, which are part of what was compiled, and
+not for descriptors of that launch's tensors.
 """
 
 from __future__ import annotations
+
+import re
 
 import libcst as cst
 
@@ -44,6 +48,33 @@ def launched_inside(module: SourceModule, kernel: Kernel) -> bool:
     return found <= launched
 
 
+def keeping_decorator(module: SourceModule, kernel: Kernel) -> str | None:
+    """The name of a decorator above the kernel's that may keep what heuristics computed for one launch; None without.
+
+    Triton's own, and what is given `configs` as an autotuner is, ask the heuristics below them at each launch. Source:
+    LibEntry of flag_gems 5.0.2, which hands on the heuristics' values of the first launch with the same types.
+    """
+    for one in kernel.node.decorators:
+        if one is kernel.decorator:
+            return None
+        if not _asks_each_time(module, one.decorator):
+            made = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
+            return dotted(made) or "a decorator"
+    return None
+
+
+def _asks_each_time(module: SourceModule, node: cst.BaseExpression) -> bool:
+    made = module.bindings.assignments.get(node.value, ()) if isinstance(node, cst.Name) else (node,)
+    return bool(made) and all(isinstance(one, cst.Call) and _is_tuner(module, one) for one in made)
+
+
+def _is_tuner(module: SourceModule, call: cst.Call) -> bool:
+    if any(argument.keyword is not None and argument.keyword.value == "configs" for argument in call.args):
+        return True
+    own = re.fullmatch(r"launch_heuristics(_\d+)?", dotted(call.func) or "")
+    return own is not None or any(one in _OUTER for one in module.qualified_names(call.func))
+
+
 def _asked_of(node: cst.Attribute) -> set[str]:
     """The name that an attribute is asked of."""
     if isinstance(node.value, cst.Name):
@@ -60,4 +91,4 @@ def _chosen(node: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [*_chosen(node.body), *_chosen(node.orelse)] if isinstance(node, cst.IfExp) else [node]
 
 
-__all__ = ["launched_inside"]
+__all__ = ["keeping_decorator", "launched_inside"]
