@@ -79,6 +79,27 @@ def maybe(ptr, offs, n, default: tl.constexpr = 0.0):
     return tl.load(ptr + offs, mask=offs < n, other=default)
 """,
     ),
+    "a helper with a tile of pointers that may be None": (
+        "x_ptr, none_ptr, out_ptr, n, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+tile = i[:, None] * BN + j[None, :]
+if none_ptr is None:
+    more = None
+else:
+    more = none_ptr + tile
+tl.store(out_ptr + tile, both(more, x_ptr + tile, n, BN))
+""",
+        """
+@triton.jit
+def both(more, ptrs, n, BN: tl.constexpr):
+    inside = tl.arange(0, BN) < n
+    x = tl.load(ptrs, mask=inside[None, :], other=0.0)
+    if more is not None:
+        x += tl.load(more, mask=inside[None, :], other=0.0)
+    return x
+""",
+    ),
     "a helper that gives back a tuple, in a loop": (
         "x_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
         """
