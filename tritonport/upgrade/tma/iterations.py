@@ -15,7 +15,11 @@ def differing(loop: cst.For | cst.While) -> set[str]:
     atomic operation: what a loop inside it counts begins anew each time, and is none of them.
     """
     body = loop.body
-    lines = list(body.body) if isinstance(body, cst.IndentedBlock) else [cst.SimpleStatementLine(body.body)]
+    lines: list[cst.BaseStatement] = []
+    if isinstance(body, cst.IndentedBlock):
+        lines += body.body
+    elif isinstance(body, cst.SimpleStatementSuite):
+        lines.append(cst.SimpleStatementLine(body.body))
     found = names_of(loop.target) if isinstance(loop, cst.For) else set()
     found |= read_first(lines) & set(assigned_names(body))
     made = [one for line in lines for one in _made(line)]
