@@ -32,6 +32,7 @@ from tritonport.layouts.marks import (
     mark_unread,
     mark_updated,
 )
+from tritonport.layouts.ranks import check_ranks
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.turned import turn_states
 from tritonport.layouts.unification import holds_neighbours, rearranged, unify
@@ -178,6 +179,7 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
                 edges.append(Edge(operand.value, value, operand, len(edges)))
     again: dict[int, bool] = {}
     late = outvoted(edges)
+    check_ranks(edges)
     ordered = sorted(
         edges, key=lambda edge: (*edge.cost[:3], edge in late, _made_again(edge.producer, again), *edge.cost[3:])
     )
