@@ -179,7 +179,6 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
                 edges.append(Edge(operand.value, value, operand, len(edges)))
     again: dict[int, bool] = {}
     late = outvoted(edges)
-    check_ranks(edges)
     ordered = sorted(
         edges, key=lambda edge: (*edge.cost[:3], edge in late, _made_again(edge.producer, again), *edge.cost[3:])
     )
@@ -209,7 +208,12 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             edge.producer.focus = Root(1, edge.producer.shape)
         _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
-    recompute(edges)
+    try:
+        recompute(edges)
+    except IndexError:
+        # A dimension that a tensor does not have: that of another path.
+        check_ranks(edges)
+        raise
     mark_rowwise(values)
     mark_beside(values)
     for value in values:
