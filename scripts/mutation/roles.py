@@ -25,7 +25,7 @@ _TILED = ("load_tile", "store_tile", "async_load", "async_store", "async_copy_gl
 """Copies of tiles by the hardware: the second argument is where in the tensor the tile begins."""
 
 
-_PLACED = ("dot_operand", "landed", "operand_beside", "operand_smem", "staged")
+_PLACED = ("dot_operand", "landed", "landed_as_is", "operand_beside", "operand_smem", "staged")
 """Functions of ports whose second argument says which operand of a product a tile is: a layout is chosen by it."""
 
 

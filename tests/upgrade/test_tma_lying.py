@@ -91,6 +91,24 @@ def test_both_branches_load_one_matrix_whose_order_the_argument_decides(spelled:
         assert made == [True] * len(made)
 
 
+@pytest.mark.parametrize("stage", ["tma", "multibuffer", "mma"])
+def test_one_matrix_of_several(stage: str, tmp_path: Path) -> None:
+    batched = kernel(LOADS["turned at once"]).replace("b_ptr + ", "b_ptr + tl.program_id(2) * K * N + ")
+    batched = batched.replace("c_ptr + ", "c_ptr + tl.program_id(2) * M * N + ")
+    batched = batched.replace("b.shape[1]", "b.shape[2]").replace("b.stride(0)", "b.stride(1)")
+    batched = batched.replace("b.stride(1) if columns", "b.stride(2) if columns")
+    batched = batched.replace("torch.full((M, N)", "torch.full((2, M, N)").replace("cdiv(N, 32))]", "cdiv(N, 32), 2)]")
+    text = staged(batched, stage)
+    assert "b_order: gl.constexpr = [0, 1] if B_BY_COLUMNS else [1, 0]" in text
+    for columns in (False, True):
+        given = operands(columns)
+        both = torch.stack([given["b"], given["b"].flip(0)])
+        given["b"] = both.transpose(1, 2).contiguous().transpose(1, 2) if columns else both
+        got, made = run(text, tmp_path, **given)
+        assert torch.equal(got, given["a"].float() @ both.float())
+        assert all(made)
+
+
 def test_the_branches_the_other_way_round(tmp_path: Path) -> None:
     swapped = KERNEL.replace(
         "LOADS",

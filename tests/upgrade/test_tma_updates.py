@@ -186,6 +186,32 @@ def test_elements_that_are_written_again_are_not_copied(case: str) -> None:
     assert said and all(reason in one and one.startswith("the store (to c_ptr)") for one in said), said
 
 
+AROUND = {
+    "an index that says nothing": ("for again in range(2):", "", "n", True),
+    "a count of its own": ("for again in range(2):", "n = 0", "n", True),
+    "a count that goes on": ("for again in range(2):", "", "(n + begun)", False),
+    "the index of the loop around": ("for again in range(2):", "first = again * 4", "(n + first)", False),
+    "what another program leaves": ("while M > 0:", "first = tl.atomic_add(b_ptr + 8, 1.0)", "(n + first)", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AROUND)
+def test_a_loop_around_one_that_writes_every_block_writes_it_again(case: str) -> None:
+    loop, begin, index, again = AROUND[case]
+    head, inner = KERNEL.replace(LOAD, "").split("    for n in range(tl.cdiv(N, BLOCK)):\n")
+    inner, launch = inner.split("\n\ndef launch")
+    inner = inner.replace("n * BLOCK", f"{index} * BLOCK")
+    lines = [begin or "pass", "for n in range(tl.cdiv(N, BLOCK)):", *(line[4:] for line in inner.splitlines())]
+    if case == "a count that goes on":
+        head += "    begun = 0\n"
+        lines.append("begun += tl.cdiv(N, BLOCK)")
+    text = f"{head}    {loop}\n" + "".join(f"        {line}\n" for line in lines) + f"\n\ndef launch{launch}"
+    found = upgraded(text)
+    said = [one.message for one in found.diagnostics if "writes the same elements" in one.message]
+    assert bool(said) == again, [one.message for one in found.diagnostics]
+    assert not again or "c_desc" not in found.text
+
+
 def test_one_of_two_branches_writes() -> None:
     branches = f"        if K > 64:\n    {STORE}        else:\n            acc *= 2\n    {STORE}"
     found = upgraded(KERNEL.replace(LOAD, "").replace(STORE, branches))

@@ -32,6 +32,7 @@ from tritonport.layouts.marks import (
     mark_unread,
     mark_updated,
 )
+from tritonport.layouts.ranks import check_ranks
 from tritonport.layouts.shared_tiles import mark_shared
 from tritonport.layouts.turned import turn_states
 from tritonport.layouts.unification import holds_neighbours, rearranged, unify
@@ -207,7 +208,12 @@ def solve(frames: list[Frame], pins: Mapping[int, Pinned] | None = None) -> list
             edge.producer.focus = Root(1, edge.producer.shape)
         _satisfy(edge)
     merge_equal([value.focus for value in values if value.focus is not None])
-    recompute(edges)
+    try:
+        recompute(edges)
+    except IndexError:
+        # A dimension that a tensor does not have: that of another path.
+        check_ranks(edges)
+        raise
     mark_rowwise(values)
     mark_beside(values)
     for value in values:

@@ -13,7 +13,7 @@ from tritonport.source.walk import walk
 from tritonport.upgrade.edit import renamed
 from tritonport.upgrade.mma.spelling import FileReader, names_assigned, simple_assignment
 
-COPIED = ("arrived", "landed", "landed_operand", "operand_beside")
+COPIED = ("arrived", "landed", "landed_as_is", "landed_operand", "operand_beside")
 """Functions of the port that give a copied tile: where it is, or in registers."""
 STAGED = ("dot_operand", "dot_operands")
 

@@ -18,6 +18,7 @@ from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 from tritonport.upgrade.tma.lying import left_of_branches, loads_of_branches
 from tritonport.upgrade.tma.plan import KernelPlan, Tile
 from tritonport.upgrade.tma.stored import value_of
+from tritonport.upgrade.tma.unread import may_be_unread
 from tritonport.upgrade.tma.wide import Wide
 
 _HINTS = frozenset({"multiple_of", "max_contiguous", "max_constancy"})
@@ -284,11 +285,13 @@ class BodyWriter(CopyingWriter):
             result = f"({operand.result} if {alike} else None)"
             # The body of an unrolled loop would define a name anew in each copy of it, which Triton refuses.
             if not any(loop.kind == "static_range" for loop in loops):
-                name = self.names.fresh(f"{one.tile.access.target}_result_layout")
-                lines.append(f"{name}: {self.gl}.constexpr = {result[1:-1]}")
-                result = name
+                layout = self.names.fresh(f"{one.tile.access.target}_result_layout")
+                lines.append(f"{layout}: {self.gl}.constexpr = {result[1:-1]}")
+                result = layout
         if result is not None:
-            value = f"{self.use.helpers['landed']}({view}, {replace(operand, result=result).role})"
+            name = "landed_as_is" if may_be_unread(tile, self.plan.form.node) else "landed"
+            helper = self.use.helpers.get(name, self.use.helpers["landed"])
+            value = f"{helper}({view}, {replace(operand, result=result).role})"
             if tile.computed:
                 value = f"{view}.load({tile.layout}) if {tile.computed} else {value}"
         else:
@@ -308,7 +311,9 @@ class BodyWriter(CopyingWriter):
         """The tile in shared memory with the shape that the kernel knows."""
         tile = one.tile
         if one.order is not None:
-            view = f"{self.use.helpers['in_order']}({one.room.smem}, {one.order})"
+            sizes = ", ".join(f"{one.room.descriptor}.block_shape[{place}]" for place in (-2, -1))
+            view = f"{one.room.smem}.reshape([{sizes}])" if tile.box.outer else one.room.smem
+            view = f"{self.use.helpers['in_order']}({view}, {one.order})"
             return view if tile.turned is None else f"{view}.permute((1, 0))"
         assert tile.order is not None
         view = one.room.smem

@@ -23,6 +23,7 @@ EMITTED = (
     "in_order",
     "in_place_or",
     "landed",
+    "landed_as_is",
     "landed_operand",
     "launch_heuristics",
     "left_layout",

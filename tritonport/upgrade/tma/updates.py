@@ -22,6 +22,7 @@ from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
 from tritonport.upgrade.tma.boxes import Box, Side
 from tritonport.upgrade.tma.digits import by_digits, changes
+from tritonport.upgrade.tma.iterations import differing
 from tritonport.upgrade.tma.regions import offset_as_in
 
 
@@ -71,8 +72,9 @@ def repeats(store: Access, box: Box) -> str | None:
     for loop in store.loops:
         changing = {loop.target or "iteration", *assigned_names(loop.node)} - {""}
         moved = [side for side in box.sides if _is_made_of(side.coordinate, changing, store)]
+        differ = {loop.target or "iteration", *differing(loop.node)} - {""}
         over = f" over {loop.target}" if loop.target.strip("_") else ""
-        if not moved:
+        if not any(_is_made_of(side.coordinate, differ, store) for side in moved):
             return f"each iteration of the loop{over} writes the same elements, and copies have no order"
         if len(moved) == 1 and moved[0].axis is not None and _moves_within(moved[0], loop, changing, store):
             return f"iterations of the loop{over} write elements that others have written, and copies have no order"
