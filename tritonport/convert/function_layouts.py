@@ -10,6 +10,7 @@ from tritonport.analysis.frame import Frame
 from tritonport.analysis.terms import Root, Slice, Term, normal
 from tritonport.convert.layout_text import named_parts, term_text
 from tritonport.convert.names import Names, name_layouts, name_made, stem
+from tritonport.convert.optional import may_be_none
 from tritonport.convert.wants import Want
 from tritonport.layouts.solver import frames_of
 from tritonport.source.kernel import Kernel
@@ -107,7 +108,8 @@ class HelperLayouts:
     def _parameter_layout(self, terms: list[Term | None]) -> str | None:
         """`x.type.layout` where a tensor argument has that very layout."""
         for parameter in self.kernel.parameters:
-            if parameter.name in self.shared:
+            # None, which a call may pass in place of a tensor, has no layout.
+            if parameter.name in self.shared or may_be_none(self.kernel, parameter.name):
                 continue
             have = []
             for frame in self.frames:

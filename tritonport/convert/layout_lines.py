@@ -12,7 +12,7 @@ from tritonport.analysis.terms import Root
 from tritonport.convert.alignment import Alignment
 from tritonport.convert.function_layouts import HelperLayouts, KernelLayouts
 from tritonport.convert.layout_text import definitions, made_text
-from tritonport.convert.optional import may_be_none, optional_arguments
+from tritonport.convert.optional import optional_arguments
 from tritonport.convert.output import OutputFile
 from tritonport.convert.snippets import rename
 from tritonport.convert.syntax import after_docstring, blank_before, starts_with_blank
@@ -54,13 +54,11 @@ def with_helper_layouts(
     """A helper with the layouts it takes from its arguments, and the conversions of arguments for its loops."""
     body = _with_room(node)
     used = {one.value for part in (body, *conversions) for one in walk(part) if isinstance(one, cst.Name)}
-    lines = []
-    for parameter, name in layouts.arguments.items():
-        # None, which a call may pass in place of a tensor, has no layout.
-        absent = may_be_none(layouts.kernel, parameter)
-        layout = f'getattr({parameter}.type, "layout", None)' if absent else f"{parameter}.type.layout"
-        if name in used:
-            lines.append(cst.parse_statement(f"{name}: {module.gl}.constexpr = {layout}\n", module.config))
+    lines = [
+        cst.parse_statement(f"{name}: {module.gl}.constexpr = {parameter}.type.layout\n", module.config)
+        for parameter, name in layouts.arguments.items()
+        if name in used
+    ]
     statements = list(body.body)
     place = after_docstring(statements)
     statements[place:place] = [*lines, *(cst.SimpleStatementLine([small]) for small in conversions)]
