@@ -100,6 +100,23 @@ def both(more, ptrs, n, BN: tl.constexpr):
     return x
 """,
     ),
+    "a helper whose tile may be a number": (
+        "x_ptr, none_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+if none_ptr is None:
+    shift = tl.load(x_ptr + 3)
+else:
+    shift = tl.load(none_ptr + i[:, None] * BN + j[None, :])
+x = tl.load(x_ptr + i[:, None] + j[None, :] * BM)
+tl.store(out_ptr + i[:, None] + j[None, :] * BM, less(x, shift))
+""",
+        """
+@triton.jit
+def less(x, shift):
+    return x - shift
+""",
+    ),
     "a helper that gives back a tuple, in a loop": (
         "x_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
         """

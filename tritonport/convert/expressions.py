@@ -8,7 +8,7 @@ that their formatting survives.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import libcst as cst
 
@@ -21,6 +21,7 @@ from tritonport.convert.moved_dots import MovedDots
 from tritonport.convert.output import OutputFile
 from tritonport.convert.syntax import join_arguments, pad, receiver, transposed
 from tritonport.convert.wants import Want, operand_want, result_of, same_want, tensor_layouts
+from tritonport.layouts.vectors import may_be_number
 from tritonport.rules_data import load_api
 from tritonport.source.kernel import Kernel
 from tritonport.source.questions import question
@@ -229,7 +230,7 @@ class ExpressionWriter(FunctionFacts, ABC):
         if want is not None and any(asked is not None and is_loose(value, term) for value, term, asked in places):
             # The compiler's own name for the layout is another one.
             return self.module.gl_call("convert_layout", [written, cst.parse_expression(self.layout_text(want))])
-        return self.coerce(written, have, want)
+        return self.coerce(written, have, want, values)
 
     def loose(self, node: cst.BaseExpression, values: Sequence[Value | None], focus: Want | None) -> cst.BaseExpression:
         """An operand that need not be in the layout the operation wants by name, as long as it is where that has it."""
@@ -334,14 +335,22 @@ class ExpressionWriter(FunctionFacts, ABC):
 
     # -- layouts
 
-    def coerce(self, node: cst.BaseExpression, have: Want, want: Want | None) -> cst.BaseExpression:
-        """Convert to the layout that is wanted, where it is not the one the value has."""
+    def coerce(
+        self, node: cst.BaseExpression, have: Want, want: Want | None, values: Iterable[Value | None] = ()
+    ) -> cst.BaseExpression:
+        """Convert to the layout that is wanted, where it is not the one the value has.
+
+        `values`: what it is in each frame; where a flag decides whether it is a number, it may have no layout.
+        """
         if want is None or same_want(have, want):
             return node
         node = (
             node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
         )
-        return self.module.gl_call("convert_layout", [node, cst.parse_expression(self.layout_text(want))])
+        layout = cst.parse_expression(self.layout_text(want))
+        if any(value is not None and may_be_number(value) for value in values):
+            return self.module.snippet_call("in_layout", [cst.Arg(node), cst.Arg(layout)])
+        return self.module.gl_call("convert_layout", [node, layout])
 
 
 def is_loose(value: Value | None, term: Term | None) -> bool:

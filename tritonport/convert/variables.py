@@ -97,7 +97,7 @@ class VariableWriter(AccumulatorWriter):
                 self.changed = True
                 self.layout_text(want)
             return node.with_changes(value=web.copy(want))
-        return self.coerce(written, bound, want)
+        return self.coerce(written, bound, want, [one.value for one in definitions if one is not None])
 
     # -- tiles in shared memory
 

@@ -114,7 +114,7 @@ def may_be_number(value: Value, seen: set[int] | None = None) -> bool:
         return False
     seen.add(id(value))
     tensors = [operand.value for operand in value.operands if operand.value.is_tensor]
-    if value.partial or value.op == "phi":
+    if value.partial or value.op in ("phi", "parameter"):
         return value.partial or any(may_be_number(one, seen) for one in tensors)
     return value.arithmetic and bool(tensors) and all(may_be_number(one, seen) for one in tensors)
 
