@@ -32,7 +32,8 @@ def _idle_masks(request: Request, port_text: str, port: Case, masks: Mapping[Any
         f"no input turns off a lane of the mask in line {n} of the port: {text[n - 1].strip()}" for n in sorted(own)
     ]
     if found and request.port is None:
-        found.append(f"lines of the port are those of: tritonport convert {request.kernel_file}")
+        made = "convert" if request.stage == "literal" else f"upgrade --stage {request.stage}"
+        found.append(f"lines of the port are those of: tritonport {made} {request.kernel_file}")
     return found
 
 
