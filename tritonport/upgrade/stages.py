@@ -236,13 +236,13 @@ def _tma_problem(module: SourceModule, kernel: Kernel, target: str) -> str | Non
         return f"the stage tma has no form for {target}"
     if not _is_launched(module, kernel) and not launched_inside(module, kernel):
         return "its kernel is called or inspected by other code, so no launch can make descriptors"
-    keeper = keeping_decorator(module, kernel)
-    if keeper is not None:
-        return f"its launches go through `{keeper}`, which may give a later one the descriptors of an earlier one"
     if any(parameter.star for parameter in kernel.parameters):
         return "its kernel takes any number of arguments"
     if kernel.in_class:
         return "its kernel stands in a class, and what stands there cannot be called by name from a kernel"
+    keeper = keeping_decorator(module, kernel)
+    if keeper is not None:
+        return f"its launches go through `{keeper}`, which may give a later one the descriptors of an earlier one"
     return None
 
 

@@ -21,11 +21,16 @@ def may_be_unread(tile: Tile, function: cst.FunctionDef) -> bool:
     """Whether an iteration of the loop that copies a tile may have no dot that reads it."""
     if not tile.access.loops:
         return False
-    path = path_to(tile.access.node, function.body)
-    node = tile.choice.node if tile.choice is not None else None
-    for block, place in reversed(path or ()):
-        if node is None or block[place] is node:
-            return not _always_read(block[place:], {tile.read_as})
+    node, names = tile.choice.node if tile.choice is not None else None, {tile.read_as}
+    inside = False
+    for block, place in reversed(path_to(tile.access.node, function.body) or ()):
+        if isinstance(block[place], (cst.For, cst.While)):
+            break  # the iteration ends
+        # An `if` around the load is behind it where it has run: what follows it is run too.
+        first = inside or node is None or block[place] is node
+        if first and _always_read(block[place + inside :], names):
+            return False
+        inside = first
     return True
 
 
