@@ -120,7 +120,7 @@ def staged(target: str) -> list[str]:
     found = [conversion(text, options).text for text in (matmul(), indexed(), cached, cast)]
     if target != "sm_90":
         return found
-    # Tiles that are read twice, scaled for a left operand, several that an iteration stores, and some that no dot reads.
+    # Tiles that are read twice, scaled for a left operand, stored several at once, and left unread by some iterations.
     skipped = matmul().replace("acc += tl.dot(a, b)", "if k % 3 != 2:\n            acc += tl.dot(a, b)")
     copied = ((cast, "tma"), (BESIDE, "tma"), (SCALED, "tma"), (STATES, "multibuffer"), (skipped, "tma"))
     return [*found, *(conversion(text, replace(options, stage=stage)).text for text, stage in copied)]
