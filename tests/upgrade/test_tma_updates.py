@@ -212,6 +212,36 @@ def test_a_loop_around_one_that_writes_every_block_writes_it_again(case: str) ->
     assert not again or "c_desc" not in found.text
 
 
+ONCE = {
+    # The test that the store stands under, in a loop around the one that writes every block, and whether it holds once.
+    "again == 0": True,
+    "again == BLOCK - 1": True,
+    "again < 1": False,
+    "again == n": False,
+    "again != 0": False,
+    "M == 0": False,
+    "again == tl.load(b_ptr).to(tl.int32)": False,
+}
+
+
+@pytest.mark.parametrize("test", ONCE)
+def test_what_one_iteration_of_a_loop_around_writes_is_written_once(test: str, tmp_path: Path) -> None:
+    head, inner = KERNEL.replace(LOAD, "").split("    for n in range(tl.cdiv(N, BLOCK)):\n")
+    inner, launch = inner.split("\n\ndef launch")
+    inner = inner.replace(STORE, f"        if {test}:\n    {STORE}")
+    lines = ["for n in range(tl.cdiv(N, BLOCK)):", *(line[4:] for line in inner.splitlines())]
+    around = "    for again in range(17):\n"
+    found = upgraded(f"{head}{around}" + "".join(f"        {line}\n" for line in lines) + f"\n\ndef launch{launch}")
+    said = [one.message for one in found.diagnostics if "writes the same elements" in one.message]
+    assert bool(said) != ONCE[test], [one.message for one in found.diagnostics]
+    assert ("c_desc" in found.text) == ONCE[test]
+    if ONCE[test]:
+        a, b = torch.randint(-4, 5, (24, 32)).half(), torch.randint(-4, 5, (32, 40)).half()
+        got, made = run(found.text, tmp_path, a=a, b=b)
+        torch.testing.assert_close(torch.as_strided(got, (24, 40), (40, 1)), a.float() @ b.float(), rtol=0, atol=0)
+        assert made == [True] * 3
+
+
 def test_one_of_two_branches_writes() -> None:
     branches = f"        if K > 64:\n    {STORE}        else:\n            acc *= 2\n    {STORE}"
     found = upgraded(KERNEL.replace(LOAD, "").replace(STORE, branches))

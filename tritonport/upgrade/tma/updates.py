@@ -20,10 +20,12 @@ from tritonport.analysis.dims import Dim
 from tritonport.source.walk import assigned_names, walk
 from tritonport.upgrade.dots import called, reads_of
 from tritonport.upgrade.liveness import live_at_end, live_behind
+from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.boxes import Box, Side
 from tritonport.upgrade.tma.digits import by_digits, changes
 from tritonport.upgrade.tma.iterations import differing
 from tritonport.upgrade.tma.regions import offset_as_in
+from tritonport.upgrade.values import path_to
 
 
 def is_read_first(load: Access, store: Access) -> bool:
@@ -71,6 +73,8 @@ def repeats(store: Access, box: Box) -> str | None:
     """
     for loop in store.loops:
         changing = {loop.target or "iteration", *assigned_names(loop.node)} - {""}
+        if _in_one_iteration(store, loop):
+            continue
         moved = [side for side in box.sides if _is_made_of(side.coordinate, changing, store)]
         differ = {loop.target or "iteration", *differing(loop.node)} - {""}
         over = f" over {loop.target}" if loop.target.strip("_") else ""
@@ -79,6 +83,26 @@ def repeats(store: Access, box: Box) -> str | None:
         if len(moved) == 1 and moved[0].axis is not None and _moves_within(moved[0], loop, changing, store):
             return f"iterations of the loop{over} write elements that others have written, and copies have no order"
     return None
+
+
+def _in_one_iteration(store: Access, loop: Loop) -> bool:
+    """Whether a store stands under a test of a loop's index for a number that the loop leaves as it is: `if k == 0`."""
+    if loop.kind not in ("range", "static_range") or not loop.target or not isinstance(loop.node, cst.For):
+        return False
+    made = set(assigned_names(loop.node.body))
+    for block, place in path_to(store.node, loop.node.body) or ():
+        line = block[place]
+        if not isinstance(line, cst.If) or not any(node is store.node for node in walk(line.body)):
+            continue
+        test = line.test
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            (one,) = test.comparisons
+            is_index = isinstance(test.left, cst.Name) and test.left.value == loop.target and loop.target not in made
+            read = names_of(one.comparator)
+            calls = any(isinstance(node, cst.Call) for node in walk(one.comparator))
+            if is_index and isinstance(one.operator, cst.Equal) and not calls and not read & {loop.target, *made}:
+                return True
+    return False
 
 
 def _is_made_of(number: Dim, names: Collection[str], access: Access) -> bool:
