@@ -64,9 +64,6 @@ def test_the_dot_of_a_product_stays_under_way() -> None:
     dot_awaited(done, dots - 1)
     for i in gl.static_range(2):
         mbarrier.invalidate(done.index(i))
-    for i in gl.static_range(NUM_BUFFERS):
-        mbarrier.invalidate(a_ready.index(i))
-        mbarrier.invalidate(b_ready.index(i))
     acc = tmem_sum(acc_tmem, acc_layout, dots)
 """
     assert behind in text

@@ -13,6 +13,7 @@ from tritonport.convert.names import Names
 from tritonport.source.walk import assigned_names, replaced, walk
 from tritonport.upgrade.dots import called, cast_of, is_dot
 from tritonport.upgrade.slices import names_of
+from tritonport.upgrade.tma.closing import closed_at_end
 from tritonport.upgrade.tma.converted import conversions_of
 from tritonport.upgrade.tma.loops import CopyingWriter, Room, memory_name
 from tritonport.upgrade.tma.lying import left_of_branches, loads_of_branches
@@ -198,7 +199,7 @@ class BodyWriter(CopyingWriter):
                 lines += awaited
             del pending[: max(needed, default=-1) + 1]
             lines += self._one(statement, outermost)
-        return lines + [line for _, awaited in pending for line in awaited]
+        return closed_at_end([*lines, *(line for _, awaited in pending for line in awaited)])
 
     def _one(self, statement: cst.BaseStatement, outermost: bool) -> list[cst.BaseStatement]:
         if isinstance(statement, (cst.For, cst.While)):
