@@ -51,12 +51,18 @@ class KernelOutcome:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What came of one file. followed: what it needs of the Gluon versions of other files (`ConvertOptions.follow`)."""
+    """What came of one file.
+
+    Attributes:
+        followed: what it needs of the Gluon versions of other files (`ConvertOptions.follow`).
+        copied: where the accesses stand in the input that a stage has copied, as line and column.
+    """
 
     text: str
     kernels: tuple[KernelOutcome, ...]
     diagnostics: tuple[Diagnostic, ...]
     followed: tuple[FollowedFile, ...] = ()
+    copied: frozenset[tuple[int, int]] = frozenset()
 
 
 def convert_text(text: str, *, path: str, options: ConvertOptions | None = None) -> Conversion:

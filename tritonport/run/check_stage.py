@@ -25,7 +25,7 @@ def check_stage(request: Request) -> tuple[Report, str]:
         except InputError as error:
             report.add(FileReport(path, diagnostics=(error.diagnostic,)))
             continue
-        found = [one for table in tables for one in table.diagnostics(path) if request.selection.covers(one)]
+        found = [one for table in tables for one in table.found if request.selection.covers(one)]
         if not tables:
             subject = _SUBJECTS.get(str(request.options.stage), "kernel with a load or a store")
             found.append(Diagnostic("TP003", f"no {subject} in this file", path, 1, 1))

@@ -122,6 +122,16 @@ class KernelPlan:
     apart: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
+    def copied(self) -> list[Access]:
+        """The accesses that become copies; of a tile that two branches load, both."""
+        found: list[Access] = []
+        for tile in (*self.loads, *self.stores):
+            found.append(tile.access)
+            found += [tile.choice.other] if tile.choice is not None else []
+            found += [one.access for one in tile.lying.tiles] if tile.lying is not None else []
+        return found
+
+    @property
     def whole(self) -> bool:
         """Whether no load of a dot's operand in a loop stays as it was, and none gets another type before the dot.
 
