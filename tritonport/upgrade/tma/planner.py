@@ -319,7 +319,8 @@ class Planner:
 
     def _order(self, box: Box) -> tuple[int, ...] | None:
         places = tuple(range(len(box.inner)))
-        if len(box.unit) > 1 and len(places) == 2 and not box.outer and not self._unspecialised(box):
+        # The two orders of a matrix, or of each of several.
+        if set(places[-2:]) <= box.unit.keys() and len(places) in (2, 3) and not self._unspecialised(box):
             return None
         last = max(box.unit)
         return (*(place for place in places if place != last), last)
