@@ -80,7 +80,18 @@ def test_a_file_without_tiles_says_so(run: Run, folder: Path) -> None:
     (folder / "mm.py").write_text(matmul())
     result = run("check", "--stage", "multibuffer", "mm.py")
     assert result.exit_code == 1
-    assert "no Gluon kernel with a loop that copies tiles" in result.stdout
+    assert "TP003 no loop that copies tiles in a Gluon kernel in this file" in result.stdout
+
+
+@pytest.mark.parametrize("stage", ["mma", "multibuffer"])
+def test_a_stage_has_nothing_to_do_for_kernels_without_what_it_is_about(run: Run, folder: Path, stage: str) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    assert run("convert", "-w", "scale.py").exit_code == 0
+    result = run("check", "--stage", stage, "--output-format", "concise", "scale.py")
+    assert result.exit_code == 0
+    assert "TP003" not in result.stdout
+    what = "no dot in a loop" if stage == "mma" else "no loop that copies tiles in a Gluon kernel"
+    assert f"scale.py: {what} in this file\n" in result.stdout
 
 
 @pytest.mark.parametrize(
