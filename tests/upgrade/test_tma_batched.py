@@ -155,6 +155,17 @@ def test_tiles_of_three_dimensions_hold_matrices_in_either_order(forms: tuple[st
     assert made == [form != "heads" for form in forms]
 
 
+@pytest.mark.parametrize("forms", list(product(("rows", "columns"), repeat=2)))
+def test_matrices_that_other_statements_read_too_are_read_in_registers(forms: tuple[str, str], tmp_path: Path) -> None:
+    line = "    c = tl.dot(a, b, out_dtype=tl.float32)\n"
+    text = upgraded(SMALL.replace(line, f"{line}    c += tl.sum(a, 2)[:, :, None]\n")).text
+    a, b, c = matrices(5, 24, 16, 16)
+    a, b = placed(a, forms[0]), placed(b, forms[1])
+    got, made = run(text, tmp_path, a=a, b=b, c=c)
+    assert torch.equal(got.float(), a.float() @ b.float() + a.float().sum(2, keepdim=True))
+    assert made == [True, True]
+
+
 @pytest.mark.parametrize("units", list(product(("stride_am", "stride_ak"), ("stride_bk", "stride_bn"))))
 def test_tiles_of_three_dimensions_are_compiled_in_either_order(units: tuple[str, str], tmp_path: Path) -> None:
     module = module_of(upgraded(SMALL).text, tmp_path, "small")
