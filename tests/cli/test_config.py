@@ -59,6 +59,16 @@ def test_select_ignore_and_format_are_used(run: Run, folder: Path) -> None:
     assert "error TP102" in shown.stdout
 
 
+def test_what_is_not_reported_is_the_reason_all_the_same(run: Run, folder: Path) -> None:
+    (folder / "left.py").write_text(LEFT_FILE)
+    said = [line for line in run("check", "left.py").stdout.splitlines() if "left as it is" in line]
+    configure(folder, 'ignore = ["TP102"]')
+    shown = run("check", "left.py").stdout.splitlines()
+    assert [line for line in shown if "left as it is" in line] == said
+    assert "TP102 the name activation is not defined" in said[0]
+    assert not any("error" in line for line in shown)
+
+
 def test_exclude_holds_for_directories_only(run: Run, folder: Path) -> None:
     configure(folder, 'exclude = ["legacy/*", "*_old.py"]')
     for name in ("new.py", "x_old.py", "legacy/a.py"):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import LEFT_FILE, MIXED_FILE, PLAIN_FILE, SCALE_FILE, Run, spawn
+from tests.upgrade.kernels import matmul
 
 
 def test_one_file_goes_to_standard_output(run: Run, folder: Path) -> None:
@@ -247,3 +248,32 @@ def test_an_empty_directory_is_no_file(run: Run, folder: Path) -> None:
     both = run("check", "empty", "scale.py")
     assert both.stdout.endswith("1 kernel in 1 file and 1 directory: 1 would be converted\n")
     assert "empty is a directory: say where the results go" in run("convert", "empty").stderr
+
+
+GLUON_FILE = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def dot(a, b):
+    return a + b
+
+
+@gluon.jit
+def kernel_tiles(x_ptr):
+    gl.store(x_ptr, dot(gl.load(x_ptr), 1))
+"""
+
+
+def test_what_a_port_brings_along_is_no_kernel(run: Run, folder: Path) -> None:
+    for command in (["convert"], ["upgrade", "--stage", "tma"]):
+        (folder / "mm.py").write_text(matmul())
+        assert run(*command, "-w", "mm.py").stderr.endswith("1 kernel in 1 file: 1 converted\n")
+        ported = (folder / "mm.py").read_text()
+        assert "def dot_operand(" in ported
+        assert run(*command, "-w", "mm.py").stderr == "1 kernel in 1 file: 1 already Gluon\n"
+        assert (folder / "mm.py").read_text() == ported
+    # A function of that name in a file that no port has written is the user's.
+    (folder / "own.py").write_text(GLUON_FILE)
+    assert run("check", "own.py").stdout.endswith("2 kernels in 1 file: 2 already Gluon\n")

@@ -51,7 +51,7 @@ def test_check_of_a_stage_reports_as_json(run: Run, folder: Path) -> None:
     (folder / "mm.py").write_text(matmul().replace("tl.load(a_ptrs,", "tl.load(a_ptr + (offs_k // 2)[None, :],"))
     result = run("check", "--stage", "async-copy", "--output-format", "json", "mm.py")
     (file,) = json.loads(result.stdout)["files"]
-    assert [found["code"] for found in file["diagnostics"]] == ["TP411"]
+    assert [found["code"] for found in file["diagnostics"]] == ["TP302"]
 
 
 def test_check_of_a_stage_without_kernels_is_a_finding(run: Run, folder: Path) -> None:
@@ -80,7 +80,18 @@ def test_a_file_without_tiles_says_so(run: Run, folder: Path) -> None:
     (folder / "mm.py").write_text(matmul())
     result = run("check", "--stage", "multibuffer", "mm.py")
     assert result.exit_code == 1
-    assert "no Gluon kernel with a loop that copies tiles" in result.stdout
+    assert "TP003 no loop that copies tiles in a Gluon kernel in this file" in result.stdout
+
+
+@pytest.mark.parametrize("stage", ["mma", "multibuffer"])
+def test_a_stage_has_nothing_to_do_for_kernels_without_what_it_is_about(run: Run, folder: Path, stage: str) -> None:
+    (folder / "scale.py").write_text(SCALE_FILE)
+    assert run("convert", "-w", "scale.py").exit_code == 0
+    result = run("check", "--stage", stage, "--output-format", "concise", "scale.py")
+    assert result.exit_code == 0
+    assert "TP003" not in result.stdout
+    what = "no dot in a loop" if stage == "mma" else "no loop that copies tiles in a Gluon kernel"
+    assert f"scale.py: {what} in this file\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -165,3 +176,99 @@ def test_what_no_dot_reads_is_not_what_the_stage_is_about(run: Run, folder: Path
     (folder / "mm.py").write_text(matmul().replace("acc += tl.dot(a, b)", "acc += tl.sum(a) + tl.sum(b)"))
     found = run("check", "--stage", "tma", "mm.py").stdout
     assert "load a" in found and "store" in found and "legal" not in found and "TP4" not in found
+
+
+_ROWS = """
+
+@triton.jit
+def rows_of(ptr, first, stride, K, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    rows, steps = first + tl.arange(0, BLOCK), tl.arange(0, WIDE)
+    x = tl.load(ptr + rows[:, None] * stride + steps[None, :], mask=steps[None, :] < K, other=0.0)
+    return x
+
+
+@triton.jit
+def summed(x_ptr, y_ptr, c_ptr, K, stride, FILL, BLOCK: tl.constexpr):
+    x = rows_of(x_ptr, tl.program_id(0) * BLOCK, stride, K, BLOCK, BLOCK)
+    y = tl.load(y_ptr + tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :])
+    cells = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(c_ptr + cells, tl.dot(x, y))
+
+
+def launch_summed(x, y, c):
+    summed[(1,)](x, y, c, x.shape[1], x.stride(0), 0, BLOCK=64)
+"""
+
+
+def _verdicts(run: Run, stage: str = "tma") -> dict[str, str]:
+    shown = [line.split() for line in run("check", "--stage", stage, "mm.py").stdout.splitlines()]
+    rows = [line for line in shown if line and line[0].isdecimal() and line[1] in ("load", "store")]
+    return {" ".join(line[:3]): line[-1] for line in rows}
+
+
+def _line(text: str, code: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if code in line)
+
+
+def test_what_a_function_reads_has_the_verdict_of_the_kernels_that_call_it(run: Run, folder: Path) -> None:
+    text = matmul() + _ROWS
+    (folder / "mm.py").write_text(text)
+    assert "def summed_tiles(x_2_desc, y_desc, c_desc," in run("upgrade", "--stage", "tma", "mm.py").stdout
+    line = _line(text, "x = tl.load(")
+    assert _verdicts(run)[f"{line} load x"] == "legal"
+    # What the kernel does with it, and its own lines do not show, keeps it from the stage.
+    text = text.replace("tl.store(c_ptr + cells", "tl.store(x_ptr + cells")
+    (folder / "mm.py").write_text(text)
+    upgraded = run("upgrade", "--stage", "tma", "--output-format", "concise", "mm.py")
+    assert f"mm.py:{line}:9: warning TP412 the load of x (from x_ptr) stays as it is" in upgraded.stderr
+    assert _verdicts(run)[f"{line} load x"] == "TP412"
+
+
+def test_what_the_stage_does_not_come_to_is_not_legal(run: Run, folder: Path) -> None:
+    # Its loads are sums, and no stage takes a kernel that is no port.
+    text = matmul().replace("    rows = tl", "    acc = tl.unknown(acc)\n    rows = tl", 1)
+    (folder / "mm.py").write_text(text)
+    result = run("check", "--stage", "tma", "--output-format", "concise", "mm.py")
+    (code,) = {line.split()[2] for line in result.stdout.splitlines() if ": error " in line}
+    assert result.exit_code == 1
+    found = _verdicts(run)
+    assert {verdict for row, verdict in found.items()} == {code}, found
+
+
+_IMPORTED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def load_tile(ptrs, mask, USE_MASK: tl.constexpr):
+    if USE_MASK:
+        return tl.load(ptrs, mask=mask, other=0.0)
+    else:
+        return tl.load(ptrs)
+"""
+
+
+@pytest.mark.parametrize("stage", ["tma", "async-copy"])
+def test_what_a_function_of_another_file_reads_is_a_row_too(run: Run, folder: Path, stage: str) -> None:
+    (folder / "helpers_of_mm.py").write_text(_IMPORTED)
+    text = matmul().replace(
+        "tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)", "load_tile(a_ptrs, offs_k[None, :] < left, True)"
+    )
+    text = text.replace(
+        "import triton.language as tl\n", "import triton.language as tl\nfrom helpers_of_mm import load_tile\n"
+    )
+    (folder / "mm.py").write_text(text)
+    line, code = _line(text, "load_tile(a_ptrs"), "TP412" if stage == "tma" else "TP302"
+    said = f"mm.py:{line}:13: warning {code} the load of a (from a_ptr) stays as it is: `load_tile` is a function of"
+    for command, stream in (("check", "stdout"), ("upgrade", "stderr")):
+        result = run(command, "--stage", stage, "--output-format", "concise", "mm.py")
+        assert said in getattr(result, stream)
+    found = _verdicts(run, stage)
+    assert found[f"{line} load a"] == code
+    # A row of numbers that a function loads is not what the stage is about.
+    beside = "        row = load_tile(a_ptr + offs_k, offs_k < K, True)\n        acc += row[None, :]\n"
+    text = text.replace("        b = tl.load(", f"{beside}        b = tl.load(", 1)
+    (folder / "mm.py").write_text(text)
+    line = _line(text, "row = load_tile")
+    assert _verdicts(run, stage)[f"{line} load row"] == ("-" if stage == "tma" else "TP302")

@@ -58,6 +58,13 @@ def test_the_index_is_made_from_the_pages() -> None:
     )
 
 
+def test_the_index_says_which_codes_nothing_reports() -> None:
+    rows = {line.split("]")[0].removeprefix("| ["): line.split(" | ") for line in index_markdown().splitlines()[2:]}
+    assert {code for code, row in rows.items() if row[2] == "reserved"} == {
+        code for code in diagnostic_codes() if load_page(code).reserved
+    }
+
+
 def test_a_code_without_a_page() -> None:
     with pytest.raises(KeyError):
         load_page("TP000")

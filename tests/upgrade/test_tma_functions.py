@@ -165,7 +165,7 @@ def test_a_dot_that_stays_is_quoted_and_placed_as_it_is_written() -> None:
     options = ConvertOptions(triton=VERSION, target="sm_90", stage="mma")
     lines = INNER.split("\n")
     (table,) = dot_tables(INNER, "kernel.py", options)
-    said = {lines[one.line - 1].strip(): one for one in table.diagnostics("kernel.py")}
+    said = {lines[one.line - 1].strip(): one for one in table.found}
     assert said.keys() == {"p = tl.exp(tl.dot(q, k)).to(tl.float16)", "acc = tl.dot(p, v, acc)"}
     for line, dot in (("p = tl.exp(tl.dot(q, k)).to(tl.float16)", "tl.dot(q, k)"), ("acc = tl.dot(p, v, acc)",) * 2):
         found = said[line]

@@ -99,6 +99,11 @@ def makes_tiles(module: SourceModule, path: str) -> bool:
     return any(_own_name(call) in _MAKES_TILES for body in bodies for _, call, _ in body)
 
 
+def spans(function: Kernel) -> bool:
+    """Whether a function makes indices, and so the extent of a tile, itself or in what it calls."""
+    return any(_own_name(call) == "arange" for _, call, _ in _reached(function.module, function.node.body))
+
+
 def asks_for_more(module: SourceModule, call: cst.Call) -> bool:
     """Whether what a call returns is decided by more than its arguments, by what is called or by all that it calls."""
     callees = _functions(module, dotted(call.func) or "")
@@ -181,4 +186,5 @@ __all__ = [
     "effects_of",
     "makes_tiles",
     "only_computes",
+    "spans",
 ]

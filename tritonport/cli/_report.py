@@ -47,11 +47,10 @@ def _kernel_line(file: FileReport, kernel: KernelStatus, dry: bool) -> str:
     if dry:
         words = {"converted": "would be converted", "left": "would be left as it is"}.get(kernel.status, words)
     if kernel.status == "left":
-        why = [one for one in file.diagnostics if one.kernel == kernel.name and one.severity == "error"]
-        if why:
-            words += f": {why[0].code} {why[0].message} (line {why[0].line})"
-        else:
-            words += ": nothing that is converted calls it"
+        why = kernel.why
+        words += (
+            ": nothing that is converted calls it" if why is None else f": {why.code} {why.message} (line {why.line})"
+        )
     return f"{file.path}:{kernel.line}: {kernel.name}: {words}"
 
 

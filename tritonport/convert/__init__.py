@@ -9,6 +9,7 @@ from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.convert.follow import FollowedFile
 from tritonport.convert.long_lines import break_long_lines
 from tritonport.convert.module import ModuleWriter
+from tritonport.convert.outcomes import KernelOutcome, outcomes_of
 from tritonport.convert.rewrite import rewrite
 from tritonport.convert.torch_strings import with_kernel_source
 from tritonport.layouts.recover.claims import KernelClaims, RecoveredLayouts
@@ -40,23 +41,19 @@ class ConvertOptions:
 
 
 @dataclass(frozen=True)
-class KernelOutcome:
-    """What became of one kernel: "converted", "left" (see the diagnostics), "already" Gluon, or "skipped" by
-    --kernel."""
-
-    name: str
-    line: int
-    status: str
-
-
-@dataclass(frozen=True)
 class Conversion:
-    """What came of one file. followed: what it needs of the Gluon versions of other files (`ConvertOptions.follow`)."""
+    """What came of one file.
+
+    Attributes:
+        followed: what it needs of the Gluon versions of other files (`ConvertOptions.follow`).
+        copied: where the accesses stand in the input that a stage has copied, as line and column.
+    """
 
     text: str
     kernels: tuple[KernelOutcome, ...]
     diagnostics: tuple[Diagnostic, ...]
     followed: tuple[FollowedFile, ...] = ()
+    copied: frozenset[tuple[int, int]] = frozenset()
 
 
 def convert_text(text: str, *, path: str, options: ConvertOptions | None = None) -> Conversion:
@@ -98,20 +95,9 @@ def _convert_module(text: str, path: str, options: ConvertOptions) -> Conversion
     writer.run()
     rewritten, followed = rewrite(writer)
     output = break_long_lines(rewritten, text, str(writer.config.default_indent))
-    outcomes = []
-    for kernel in module.kernels:
-        line = module.line_of(kernel)
-        if kernel.language == "gluon":
-            status = "already"
-        elif kernel in writer.written or kernel in writer.helpers:
-            status = "converted"
-        elif options.kernels is not None and kernel.name not in options.kernels:
-            status = "skipped"
-        else:
-            status = "left"
-        outcomes.append(KernelOutcome(kernel.qualified, line, status))
+    outcomes = tuple(outcomes_of(module, writer, options.kernels))
     diagnostics = sorted([*writer.refusals.values(), *writer.diagnostics], key=lambda found: found.sort_key)
-    return Conversion(output, tuple(outcomes), tuple(diagnostics), followed.files)
+    return Conversion(output, outcomes, tuple(diagnostics), followed.files)
 
 
 def in_strings(outer: Conversion, strings: Sequence[Embedded], inner: Sequence[Conversion]) -> Conversion:

@@ -52,6 +52,12 @@ def available(target: str) -> frozenset[str]:
 
 
 @cache
+def emitted_names() -> frozenset[str]:
+    """The names of the emitted functions of all targets."""
+    return frozenset(path.stem for path in (rules_dir() / "emitted").rglob("*.py"))
+
+
+@cache
 def of_one_target() -> frozenset[str]:
     """The emitted functions that are not the same for every architecture."""
     return frozenset(path.stem for path in (rules_dir() / "emitted").glob("*/*.py"))

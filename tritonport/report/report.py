@@ -13,11 +13,16 @@ KERNEL_STATUSES = ("converted", "left", "already", "skipped")
 
 @dataclass(frozen=True)
 class KernelStatus:
-    """One kernel of a file: its name, the line of its `def` (from 1), and one of `KERNEL_STATUSES`."""
+    """One kernel of a file: its name, the line of its `def` (from 1), and one of `KERNEL_STATUSES`.
+
+    Attributes:
+        why: what keeps one that is left, whether that is reported or not; None where nothing does.
+    """
 
     name: str
     line: int
     status: str
+    why: Diagnostic | None = None
 
 
 @dataclass(frozen=True)

@@ -37,4 +37,5 @@ def _index_lines() -> Iterator[str]:
     for code in diagnostic_codes():
         page = load_page(code)
         link = f"[{code}](../rules/diagnostics/{code}.md)"
-        yield f"| {link} | {page.name} | {page.severity} | {page.effort} | {page.hint} |"
+        severity = "reserved" if page.reserved else page.severity
+        yield f"| {link} | {page.name} | {severity} | {page.effort} | {page.hint} |"

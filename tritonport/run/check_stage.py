@@ -7,12 +7,14 @@ from tritonport.convert import ConvertOptions
 from tritonport.report import Diagnostic, FileReport, InputError, Report
 from tritonport.run.request import Request
 from tritonport.run.textfile import decode_source, read_bytes
+from tritonport.source.module import SourceModule
 from tritonport.source.paths import STDIN, find_inputs
+from tritonport.source.project import shared_project
 from tritonport.upgrade import multibuffer
 from tritonport.upgrade.mma.table import DotTable, dot_tables, render_dots
 from tritonport.upgrade.table import KernelTable, render_tables, tables_of
 
-_SUBJECTS = {"mma": "kernel with a dot in a loop", multibuffer.STAGE: "Gluon kernel with a loop that copies tiles"}
+_SUBJECTS = {"mma": "dot in a loop", multibuffer.STAGE: "loop that copies tiles in a Gluon kernel"}
 
 
 def check_stage(request: Request) -> tuple[Report, str]:
@@ -25,10 +27,13 @@ def check_stage(request: Request) -> tuple[Report, str]:
         except InputError as error:
             report.add(FileReport(path, diagnostics=(error.diagnostic,)))
             continue
-        found = [one for table in tables for one in table.diagnostics(path) if request.selection.covers(one)]
+        found = [one for table in tables for one in table.found if request.selection.covers(one)]
         if not tables:
-            subject = _SUBJECTS.get(str(request.options.stage), "kernel with a load or a store")
-            found.append(Diagnostic("TP003", f"no {subject} in this file", path, 1, 1))
+            said = f"no {_SUBJECTS.get(str(request.options.stage), 'load or store')} in this file"
+            if _has_kernels(text, path, request.options):
+                shown_as = f"{path}: {said}\n"
+            else:
+                found.append(Diagnostic("TP003", said, path, 1, 1))
         lines = text.split("\n")
         shown = {one.line: lines[one.line - 1] for one in found if 0 < one.line <= len(lines)}
         report.add(FileReport(path, diagnostics=tuple(found), source_lines=shown))
@@ -43,6 +48,12 @@ def _tables(text: str, path: str, options: ConvertOptions) -> tuple[Sequence[Ker
         return dots, render_dots(dots, path)
     tables = tables_of(text, path, options.stage, options)
     return tables, render_tables(tables, path)
+
+
+def _has_kernels(text: str, path: str, options: ConvertOptions) -> bool:
+    """Whether a file has kernels of the language that a stage reads, so that it has nothing to do there."""
+    kernels = SourceModule(text, path, shared_project()).kernels
+    return any(options.stage != multibuffer.STAGE or kernel.language == "gluon" for kernel in kernels)
 
 
 def _inputs(request: Request) -> Iterator[tuple[str, Path | bytes]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tritonport.convert import Conversion, ConvertOptions, convert_text
 from tritonport.convert.follow import FollowedFile
+from tritonport.convert.outcomes import KernelOutcome
 from tritonport.report import Diagnostic, FileReport, InputError, KernelStatus, Selection, strip_notes
 from tritonport.run.textfile import SourceText, decode_source, read_bytes
 
@@ -138,12 +139,17 @@ def _result(task: ConvertTask, source: SourceText, conversion: Conversion) -> Fi
         text = strip_notes(text, task.selection.hidden)
     report = FileReport(
         path=task.path,
-        kernels=tuple(KernelStatus(one.name, one.line, one.status) for one in conversion.kernels),
+        kernels=tuple(_status(one, conversion) for one in conversion.kernels),
         diagnostics=tuple(found),
         changed=text != source.text,
         source_lines=_lines(source.text, found),
     )
     return FileResult(report, source, text, bool(conversion.kernels), followed=conversion.followed)
+
+
+def _status(one: KernelOutcome, conversion: Conversion) -> KernelStatus:
+    of_it = [found for found in conversion.diagnostics if found.kernel == one.name and found.severity == "error"]
+    return KernelStatus(one.name, one.line, one.status, of_it[0] if of_it and one.status == "left" else None)
 
 
 def _unusable(path: str, found: Diagnostic, source: SourceText | None) -> FileReport:

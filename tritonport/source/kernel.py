@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,24 @@ class Parameter:
 
 
 @dataclass(frozen=True, eq=False)
+class Origin:
+    """What a call in a form of a kernel was: one of the kernel, or one in a function, and the call of this that was
+    opened."""
+
+    node: cst.Call
+    function: Kernel | None = None
+    opened: cst.Call | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """One jit function. `language` is "triton" or "gluon"; `scope` names the functions and classes it stands in."""
+    """One jit function.
+
+    Attributes:
+        language: "triton" or "gluon".
+        scope: the functions and classes that it stands in.
+        origins: what calls were that are not those of the file; of a form that is made of a kernel.
+    """
 
     name: str
     node: cst.FunctionDef
@@ -31,6 +48,7 @@ class Kernel:
     scope: tuple[cst.FunctionDef | cst.ClassDef, ...]
     decorator: cst.Decorator | None
     module: SourceModule = field(repr=False)
+    origins: Mapping[cst.Call, Origin] = field(default_factory=dict, repr=False)
 
     @property
     def in_class(self) -> bool:

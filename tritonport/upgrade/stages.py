@@ -116,6 +116,7 @@ def _copied_asynchronously(before: Conversion, original: Original, options: Conv
             fallbacks += [] if form is None else [form]
             continue
         plan = plan_kernel(module, kernel)
+        plan = replace(plan, refused=(*plan.refused, *original.hidden("async-copy", kernel)))
         problem = _kernel_problem(module, kernel, options.target)
         if plan.loops and problem is not None:
             said = Reason(LOOP_STAYS, problem)
@@ -129,9 +130,14 @@ def _copied_asynchronously(before: Conversion, original: Original, options: Conv
     found = sorted(dict.fromkeys(_said_once(found)), key=lambda one: one.sort_key)
     if not plans and not fallbacks:
         return replace(before, diagnostics=tuple(found))
+    copies = [
+        copy for plan in (*plans, *(one.plan for one in fallbacks)) for loop in plan.loops for copy in loop.copies
+    ]
+    copied = before.copied | {original.place(copy.access) for copy in copies}
     output = async_copy_stage.written(module, plans, fallbacks, options)
     indent = str(module.tree.default_indent)
-    return replace(before, text=break_long_lines(output, before.text, indent), diagnostics=tuple(found))
+    text = break_long_lines(output, before.text, indent)
+    return replace(before, text=text, diagnostics=tuple(found), copied=copied)
 
 
 def _said_once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -155,12 +161,15 @@ def _through_descriptors(literal: Conversion, original: Original, options: Conve
     of_function: dict[str, list[tuple[Diagnostic, Refused]]] = {}
     opened: dict[str, frozenset[str]] = {}
     inside: dict[tuple[str, str], str] = {}
+    returned: list[Diagnostic] = []
     for kernel in module.kernels:
         if kernel.language != "gluon" or (options.kernels is not None and kernel.name not in options.kernels):
             continue
         if done and (is_called(module, kernel) or _is_entry(module, kernel)):
             continue  # a form that an entry of this stage calls, or such an entry
         plan = tma_plan.plan_kernel(module, kernel, triton)
+        plan = _with_hidden(plan, original)
+        returned += [original.diagnostic(one) for one in plan.inside if original.is_returned(one.access)]
         if not is_called(module, kernel):
             inside.update({_name_in_function(one.access): one.reason.text for one in plan.inside})
         problem = _tma_problem(module, kernel, options.target)
@@ -191,12 +200,28 @@ def _through_descriptors(literal: Conversion, original: Original, options: Conve
         callers = {caller.name for caller, _ in module.calls.get(name, ()) if caller.name != name}
         if any(name not in opened.get(caller, ()) for caller in callers):
             found += [_because(one, refused, inside) for one, refused in pairs]
+    known = {(one.line, one.column) for one in found if STAYS in one.message}
+    found += [one for one in returned if (one.line, one.column) not in known]
     found = sorted(dict.fromkeys(found), key=lambda one: one.sort_key)
     if not plans and not spelled:
         return replace(literal, diagnostics=tuple(found))
     indent = str(module.tree.default_indent)
     text = break_long_lines(tma_stage.written(module, plans, spelled, options), literal.text, indent)
-    return replace(literal, text=text, diagnostics=tuple(found))
+    copied = literal.copied | {original.place(access) for plan in plans for access in plan.copied}
+    return replace(literal, text=text, diagnostics=tuple(found), copied=copied)
+
+
+def _with_hidden(plan: tma_plan.KernelPlan, original: Original) -> tma_plan.KernelPlan:
+    """A plan with what is refused in functions of other files: of those whose bodies the file has why, and of the
+    others that they are such."""
+    hidden = [one for one in original.hidden("tma", plan.form) if plan.loads or one.access.kind == "load"]
+    if not hidden:
+        return plan
+    known = {original.place(one.access) for one in plan.refused}
+    inside = {original.place(one.access): one.reason for one in plan.inside if original.is_foreign(one.access)}
+    places = [(one, original.place(one.access)) for one in hidden]
+    found = [Refused(one.access, inside.get(place, one.reason)) for one, place in places if place not in known]
+    return replace(plan, refused=(*plan.refused, *found))
 
 
 def _is_for_cp_async(module: SourceModule, plan: tma_plan.KernelPlan, problem: str | None, target: str) -> bool:

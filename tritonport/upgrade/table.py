@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tritonport.analysis.access import Access, Form, accesses_of
+from tritonport.analysis.access import Access, Form, Opaque, accesses_of
 from tritonport.analysis.access.forms import plus, show, times
-from tritonport.analysis.access.reader import is_called
+from tritonport.analysis.access.reader import calls_of
 from tritonport.analysis.dims import Dim, symbol
-from tritonport.convert import ConvertOptions
+from tritonport.convert import Conversion, ConvertOptions
 from tritonport.convert.block_pointers import without_block_pointers
 from tritonport.report import Diagnostic
+from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
 from tritonport.source.project import shared_project
 from tritonport.upgrade import multibuffer
-from tritonport.upgrade.legality import Reason, considered, describe, reasons
+from tritonport.upgrade.legality import considered
+from tritonport.upgrade.original import STAYS, called_function
 from tritonport.upgrade.stages import upgrade_text
 from tritonport.upgrade.tma.terms import by_index, quotient, term
 
@@ -25,12 +27,12 @@ HEADINGS = ("line", "access", "address", "tile", "extents", "fill", "per iterati
 
 @dataclass(frozen=True)
 class Row:
-    """One access of one kernel, with the conditions of the stage that it fails; None: the stage is not about it."""
+    """One access of one kernel, with what the stage says of it; nothing where it is not about it."""
 
     access: Access
     line: int
     column: int
-    reasons: tuple[Reason, ...] | None
+    said: tuple[str, ...]
 
     def cells(self) -> tuple[str, ...]:
         """The texts under `HEADINGS`."""
@@ -47,17 +49,10 @@ class Row:
             self.verdict,
         )
 
-    def findings(self) -> Iterator[tuple[str, str]]:
-        """The code and the message of each condition that it fails."""
-        for reason in self.reasons or ():
-            yield reason.code, f"{describe(self.access)} stays as it is: {reason.text}"
-
     @property
     def verdict(self) -> str:
         """`legal`, the codes of what it fails, or `-`."""
-        if self.reasons is None:
-            return "-"
-        return ", ".join(dict.fromkeys(reason.code for reason in self.reasons)) or "legal"
+        return ", ".join(self.said) or "-"
 
 
 @dataclass(frozen=True)
@@ -74,28 +69,16 @@ class CopyRow:
         verdict = one.finding.code if one.finding is not None else "legal"
         return str(self.line), one.tile, one.descriptor, one.coordinates, one.barrier, verdict
 
-    def findings(self) -> Iterator[tuple[str, str]]:
-        """The code and the message of the condition that it fails, if any."""
-        if self.copied.finding is not None:
-            yield self.copied.finding.code, self.copied.finding.message
-
 
 @dataclass(frozen=True)
 class KernelTable:
-    """The accesses of one kernel."""
+    """The accesses of one kernel, and what is said of those that stay as they are."""
 
     kernel: str
     line: int
     rows: tuple[Row | CopyRow, ...]
+    found: tuple[Diagnostic, ...] = ()
     headings: tuple[str, ...] = HEADINGS
-
-    def diagnostics(self, path: str) -> list[Diagnostic]:
-        """One per condition that an access fails."""
-        return [
-            Diagnostic(code, message, path, row.line, row.column, self.kernel)
-            for row in self.rows
-            for code, message in row.findings()
-        ]
 
 
 def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list[KernelTable]:
@@ -107,53 +90,76 @@ def tables_of(text: str, path: str, stage: str, options: ConvertOptions) -> list
     if stage == multibuffer.STAGE:
         return _copy_tables(SourceModule(text, path, shared_project()), options)
     module = without_block_pointers(SourceModule(text, path, shared_project()), options.target)
-    said = _said_by_upgrade(text, path, stage, options)
-    tables = []
+    said = _Said(upgrade_text(text, path=path, options=replace(options, stage=stage)), stage)
+    tables: list[KernelTable] = []
     for kernel in module.kernels:
         if options.kernels is not None and kernel.name not in options.kernels:
             continue
-        rows = []
-        for access in accesses_of(module, kernel):
+        rows: list[Row | CopyRow] = []
+        for access in (*accesses_of(module, kernel), *_calls(module, kernel)):
             line, column = module.position(access.node)
-            failed: tuple[Reason, ...] | None = None
-            if considered(stage, access):
-                # A function is opened in the kernels that call it, where its arguments have forms.
-                opened = stage == "tma" and is_called(module, kernel)
-                failed = (() if opened else tuple(reasons(stage, access))) or said.get((line, column), ())
-            rows.append(Row(access, line, column, failed))
-        if stage == "tma" and not any(row.access.kind == "load" and row.reasons == () for row in rows):
-            # The stage is about stores beside loads that are copied.
-            rows = [replace(row, reasons=None) if row.access.kind == "store" else row for row in rows]
+            rows.append(Row(access, line, column, said.verdict(access, line, column)))
         if rows:
+            rows.sort(key=lambda one: (one.line, one.column))
             tables.append(KernelTable(kernel.qualified, module.line_of(kernel), tuple(rows)))
-    return tables
+    return [replace(tables[0], found=tuple(said.findings)), *tables[1:]] if tables else []
 
 
-def _said_by_upgrade(
-    text: str, path: str, stage: str, options: ConvertOptions
-) -> Mapping[tuple[int, int], tuple[Reason, ...]]:
-    """Why the stage itself leaves accesses as they are, by line and column.
-
-    Much of what it needs shows only in the port and in the kernel around an access: who else writes the memory, and
-    where the rows of a coordinate that wraps go.
-    """
-    found: dict[tuple[int, int], tuple[Reason, ...]] = {}
-    for one in upgrade_text(text, path=path, options=replace(options, stage=stage)).diagnostics:
-        _, stays, why = one.message.partition(" stays as it is: ")
-        if stays:
-            place = (one.line, one.column)
-            found[place] = (*found.get(place, ()), Reason(one.code, why))
+def _calls(module: SourceModule, kernel: Kernel) -> list[Access]:
+    """The calls of functions of other files that read or write memory: what they do there is in no table."""
+    found = []
+    for access in calls_of(module, kernel):
+        callee = called_function(access)
+        if callee is not None and callee.module is not module:
+            found.append(replace(access, address=Opaque(f"`{callee.name}` is a function of another file")))
     return found
+
+
+class _Said:
+    """What a stage says of a file: what it copies, what it leaves and why.
+
+    Much of what decides it shows only in the port and in the kernels around an access: who else writes the memory,
+    where the rows of a coordinate that wraps go, what those pass that call a function.
+    """
+
+    def __init__(self, upgraded: Conversion, stage: str) -> None:
+        self.stage, self.copied = stage, upgraded.copied
+        left = {one.name.rpartition(".")[2] for one in upgraded.kernels if one.status == "left"}
+        self.findings = [one for one in upgraded.diagnostics if STAYS in one.message or one.kernel in left]
+        self.codes: dict[tuple[int, int], list[str]] = {}
+        self.left: dict[str, list[str]] = {}
+        for one in self.findings:
+            if STAYS in one.message:
+                self.codes.setdefault((one.line, one.column), []).append(one.code)
+            elif one.severity == "error":
+                self.left.setdefault(one.kernel or "", []).append(one.code)
+
+    def verdict(self, access: Access, line: int, column: int) -> tuple[str, ...]:
+        """The codes of what keeps an access as it is, and `legal` where it is copied: of what several kernels call,
+        both may be so. Empty where the stage is not about it."""
+        legal = ["legal"] if (line, column) in self.copied else []
+        codes = self.codes.get((line, column), [])
+        if not legal and not codes and considered(self.stage, access):
+            # Of a kernel that is no port no stage has anything to say.
+            codes = self.left.get(access.kernel.name, [])
+        return tuple(dict.fromkeys([*legal, *codes]))
 
 
 def _copy_tables(module: SourceModule, options: ConvertOptions) -> list[KernelTable]:
     """The tiles that the loops of each Gluon kernel copy, one at a time."""
-    found = multibuffer.copies_of(module, options.target, options.kernels)
+    every = multibuffer.copies_of(module, options.target, options.kernels)
     tables = []
     for kernel in module.kernels:
-        rows = tuple(CopyRow(one, one.line, one.column) for one in found if one.kernel is kernel)
-        if rows:
-            tables.append(KernelTable(kernel.qualified, module.line_of(kernel), rows, COPY_HEADINGS))
+        of_it = [one for one in every if one.kernel is kernel]
+        found = [
+            Diagnostic(one.finding.code, one.finding.message, module.path, one.line, one.column, kernel.qualified)
+            for one in of_it
+            if one.finding is not None
+        ]
+        if of_it:
+            rows = tuple(CopyRow(one, one.line, one.column) for one in of_it)
+            line = module.line_of(kernel)
+            tables.append(KernelTable(kernel.qualified, line, rows, tuple(found), COPY_HEADINGS))
     return tables
 
 

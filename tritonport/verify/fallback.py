@@ -69,15 +69,41 @@ def _is_call(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
-_READABLE = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Constant, ast.boolop, ast.Not, ast.cmpop, ast.Load)
+_READABLE: tuple[type[ast.AST], ...] = (
+    *(ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp, ast.Name, ast.Constant, ast.Subscript),
+    *(ast.boolop, ast.unaryop, ast.operator, ast.cmpop, ast.Load),
+)
 """What a test on parameters is made of."""
+_SIZES = {"cdiv": lambda size, block: -(-size // block), "minimum": min, "maximum": max, "min": min, "max": max}
+"""What it may call, under any name for the language."""
+
+
+class _Sizes(ast.NodeTransformer):
+    """Names the functions that a test calls as they are called here."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in _SIZES or node.keywords:
+            return node
+        return ast.Call(ast.Name(f"_{name}", ast.Load()), node.args, [])
+
+
+def _spelled(test: ast.expr) -> ast.expr:
+    found = _Sizes().visit(ast.parse(ast.unparse(test), mode="eval").body)
+    assert isinstance(found, ast.expr)
+    return found
 
 
 def _readable(test: ast.expr) -> bool:
     """Whether a test asks for the descriptor that a launch lacks, or for its depth; with what it is needed for."""
     asked = test.values[-1] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
     asks = isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.Is | ast.Lt) and len(asked.ops) == 1
-    return asks and all(isinstance(node, _READABLE) for node in ast.walk(test))
+    known = {f"_{name}" for name in _SIZES}
+    return asks and all(
+        isinstance(node, _READABLE) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") in known)
+        for node in ast.walk(_spelled(test))
+    )
 
 
 def ways_of(launches: Iterable[Launch], fallbacks: Fallbacks) -> tuple[Way, ...]:
@@ -92,12 +118,14 @@ def ways_of(launches: Iterable[Launch], fallbacks: Fallbacks) -> tuple[Way, ...]
 def _holds(test: ast.expr, launch: Launch) -> bool:
     """What a test says of a launch; tensors and descriptors, which it compares with None alone, are any objects."""
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    known = {**dict.fromkeys(launch.absent), **launch.numbers, **launch.flags}
-    values = {name: known.get(name, launch) for name in names}
+    known = {**dict.fromkeys(launch.absent), **launch.numbers, **launch.flags, **launch.words}
+    values = {name: known.get(name, launch.defaults.get(name, launch)) for name in names}
+    code = compile(ast.fix_missing_locations(ast.Expression(_spelled(test))), "<fallback>", "eval")
+    functions = {f"_{name}": function for name, function in _SIZES.items()}
     try:
-        return bool(eval(compile(ast.Expression(test), "<fallback>", "eval"), {"__builtins__": {}}, values))
+        return bool(eval(code, {"__builtins__": {}, **functions}, values))
     except TypeError:
-        # A parameter that the launch has left to its default, or computes itself: the depth of a ring.
+        # A parameter that the launch computes itself: the depth of a ring.
         return False
 
 

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import Parameter
 from typing import Any, Protocol
 
 _MAX_TRACE_BYTES = 2 << 30
@@ -39,6 +40,7 @@ class Launch(OfKernel):
         written: for a traced launch: copies of its tensor arguments afterwards, by parameter.
         numbers: the integers that it was launched with, by parameter: sizes, and constexprs such as blocks.
         flags: the booleans, by parameter.
+        words: the strings, by parameter.
         absent: the parameters that were None.
         storages: where the memory of each tensor begins, by parameter.
         compiled: what was launched, once it was: a kernel with its `asm`; in the emulator, nothing.
@@ -47,9 +49,16 @@ class Launch(OfKernel):
     written: dict[str, Any] = field(default_factory=dict, repr=False)
     numbers: dict[str, int] = field(default_factory=dict, repr=False)
     flags: dict[str, bool] = field(default_factory=dict, repr=False)
+    words: dict[str, str] = field(default_factory=dict, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
     storages: dict[str, int] = field(default_factory=dict, repr=False)
     compiled: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """What the parameters are that a launch does not give."""
+        given = {one.name: one.default for one in getattr(self.function, "params", ())}
+        return {name: value for name, value in given.items() if value is not Parameter.empty}
 
 
 def definition(fn: Any) -> tuple[str, int]:
@@ -77,10 +86,11 @@ def _launch(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Launch:
     named = {**dict(zip(fn.arg_names, args, strict=False)), **keywords}
     numbers = {name: value for name, value in named.items() if type(value) is int}
     flags = {name: value for name, value in named.items() if type(value) is bool}
+    words = {name: value for name, value in named.items() if type(value) is str}
     absent = frozenset(name for name, value in named.items() if value is None)
     tensors = tensor_arguments(fn, args, keywords)
     storages = {name: int(tensor.untyped_storage().data_ptr()) for name, tensor in tensors.items()}
-    return Launch(fn, numbers=numbers, flags=flags, absent=absent, storages=storages)
+    return Launch(fn, numbers=numbers, flags=flags, words=words, absent=absent, storages=storages)
 
 
 @contextmanager

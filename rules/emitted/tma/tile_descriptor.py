@@ -9,8 +9,8 @@ def tile_descriptor(tensor, shape, strides, block_shape, either_order=False, sto
     """
     if isinstance(tensor, TensorDescriptor):
         return None  # the launch has its own, which other forms of the kernel read
-    if either_order and strides[0] == 1:
-        shape, strides, block_shape = shape[::-1], strides[::-1], block_shape[::-1]
+    if either_order and strides[-2] == 1:
+        shape, strides, block_shape = ([*one[:-2], one[-1], one[-2]] for one in (shape, strides, block_shape))
     largest = 2**31 - 1
     shape = [largest if extent is None else extent for extent in shape]
     size = element_bytes(tensor)

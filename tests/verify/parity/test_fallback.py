@@ -1,7 +1,9 @@
 """Which way a launch of a staged port takes, and that the report says so."""
 
 import re
+from inspect import Parameter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,8 +27,9 @@ def kernel(a_ptr, NUM_BUFFERS, a_desc, b_desc):
 class Function:
     """In place of a jitted function."""
 
-    def __init__(self, name):
+    def __init__(self, name, *params):
         self.fn = type(name, (), {})
+        self.params = params
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,40 @@ def test_a_descriptor_that_some_launches_need(flag, absent, fallback):
     switched = edited(STAGED, ("b_desc is None or NUM_BUFFERS < 2", "(FLAG and b_desc is None)"))
     launch = Launch(Function("kernel"), flags=dict(FLAG=flag), absent=frozenset(absent))
     assert ways_of([launch], fallbacks_of(switched)) == (Way("kernel", fallback),)
+
+
+@pytest.mark.parametrize(
+    ("needed", "fallback"),
+    [
+        ("STAGE & 1", True),
+        ("STAGE & 2", False),
+        ("STAGE & 1 and not FLAG", True),
+        ("gl.cdiv(SIZE, 64) > 1", True),
+        ("triton.cdiv(SIZE, 128) > 1", False),
+        ("SIZE // 2 >= min(64, 32)", True),
+        ('KIND == "sum"', True),
+        ('KIND != "sum"', False),
+        ("LEFT_OUT > 3", True),
+        ("LEFT_OUT > 4", False),
+        ("-SIZE < 0", True),
+        ("(STRIDES[0] if FLAG else SIZE == 100)", True),
+    ],
+)
+def test_what_a_descriptor_is_needed_for_may_be_computed(needed, fallback):
+    """As flag_gems' autotuned attention has it: `STAGE & 1 and not PRE_LOAD_V`."""
+    parameters = SimpleNamespace(name="LEFT_OUT", default=4), SimpleNamespace(name="SIZE", default=Parameter.empty)
+    function = Function("kernel", *parameters)
+    switched = edited(STAGED, ("b_desc is None or NUM_BUFFERS < 2", f"({needed} and b_desc is None)"))
+    assert fallbacks_of(switched).keys() == {"kernel"}
+    launch = Launch(
+        function,
+        numbers=dict(STAGE=1, SIZE=100),
+        flags=dict(FLAG=False),
+        words=dict(KIND="sum"),
+        absent=frozenset({"b_desc"}),
+    )
+    (way,) = ways_of([launch], fallbacks_of(switched))
+    assert bool(way.fallback) == fallback
 
 
 @pytest.mark.parametrize("stage", ["tma", "multibuffer", "mma"])

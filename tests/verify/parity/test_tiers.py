@@ -112,6 +112,15 @@ def test_t1_holds_the_port_to_the_resource_bars(tmp_path):
     assert run(tmp_path, "T1").verdict is Verdict.PASS
 
 
+def test_t1_counts_specifications_alone(tmp_path, monkeypatch):
+    """The bar of registers is one over all of them."""
+    monkeypatch.setattr("tritonport.verify.compile.registers_hold", lambda pairs: False)
+    write_project(tmp_path)
+    result = run(tmp_path, "T1")
+    assert result.verdict is Verdict.FAIL
+    assert result.summary == "2 of 2 specifications for sm_90, of which too many take more registers"
+
+
 def test_t1_honours_what_the_case_forbids(tmp_path):
     forbid = edited(CASE, ("constexprs=dict(BLOCK=128)),", 'constexprs=dict(BLOCK=128), ptx_forbid=("st.global",)),'))
     write_project(tmp_path, case=forbid)

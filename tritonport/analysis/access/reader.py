@@ -43,6 +43,14 @@ def accesses_of(module: SourceModule, kernel: Kernel, *, loose: bool = False) ->
     return Reader(module, kernel, loose).read()
 
 
+def calls_of(module: SourceModule, kernel: Kernel) -> list[Access]:
+    """The calls in one kernel's own body of jit functions that read or write memory, each as an access by the pointer
+    that it is given."""
+    reader = Reader(module, kernel)
+    reader.read()
+    return reader.calls
+
+
 class Reader(AccessReader):
     """Reads one kernel; `read` gives its accesses."""
 
@@ -312,4 +320,4 @@ class Reader(AccessReader):
         return dims.symbol(iteration_of(atom))
 
 
-__all__ = ["Reader", "is_called"]
+__all__ = ["Reader", "accesses_of", "calls_of", "is_called"]

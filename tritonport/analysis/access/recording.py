@@ -17,9 +17,10 @@ from tritonport.analysis.access.indexed import by_count, by_index, goes_down, qu
 from tritonport.analysis.access.inlined import followed
 from tritonport.analysis.access.loops import Loop, visible
 from tritonport.analysis.dims import Dim
+from tritonport.analysis.effects import LOADS, STORES, effects_in, spans
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
-from tritonport.source.walk import walk
+from tritonport.source.walk import calls_in, walk
 
 _BY_SIZE = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
@@ -35,6 +36,7 @@ class AccessReader(CallReader):
     def __init__(self, module: SourceModule, kernel: Kernel, loose: bool = False) -> None:
         super().__init__(module, kernel, loose)
         self.found: list[Access] = []
+        self.calls: list[Access] = []
         self.recording = True
         self.loops: tuple[Loop, ...] = ()
         self.branches = 0
@@ -85,7 +87,27 @@ class AccessReader(CallReader):
         return replace(found, number=forms.scalar(self.parts[key]))
 
     def followed(self, node: cst.Call, callee: Kernel) -> Value | None:
+        if self.recording:
+            self._note(node, callee)
         return followed(self, node, callee)
+
+    def _note(self, node: cst.Call, callee: Kernel) -> None:
+        """Note a call of a function that reads or writes memory, as an access by its first pointer; that of one which
+        makes the tile itself is of no form here."""
+        effects = effects_in(callee.module, callee.node.body)
+        kind = "load" if LOADS in effects else "store" if STORES in effects else ""
+        # What an argument calls has been read already.
+        plain = [one.value for one in node.args if next(calls_in(one.value), None) is None] if kind else []
+        given = map(self.evaluate, plain)
+        address: Form | Opaque | None = next(
+            (one for one in given if isinstance(one, Form) and one.head is not None), None
+        )
+        if not isinstance(address, Form) or (address.is_scalar and spans(callee)):
+            address = Opaque("it is what a function is called for", node)
+        if kind:
+            under = self.branches > 0
+            target = self.target if kind == "load" else ""
+            self.calls.append(Access(self.kernel, node, kind, target, address, None, None, self.loops, under))
 
     def _own_name(self, wanted: str) -> str:
         """A name for a number that a call returns: the variable's, unless that stands for something else already."""

@@ -29,10 +29,6 @@ class DotTable:
     rows: tuple[tuple[str, ...], ...]
     found: tuple[Diagnostic, ...]
 
-    def diagnostics(self, path: str) -> list[Diagnostic]:
-        """One per dot that stays synchronous."""
-        return [one for one in self.found if one.path == path]
-
 
 def dot_tables(text: str, path: str, options: ConvertOptions) -> list[DotTable]:
     """The dots of each kernel of a Triton or Gluon file that has any in a loop.

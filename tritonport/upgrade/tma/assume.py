@@ -17,7 +17,7 @@ import libcst as cst
 from tritonport.analysis.access import Access, Form, accesses_of
 from tritonport.analysis.access.expressions import LANGUAGE
 from tritonport.analysis.effects import LOADS, effects_in
-from tritonport.source.kernel import Kernel
+from tritonport.source.kernel import Kernel, Origin
 from tritonport.source.module import SourceModule
 from tritonport.source.syntax import dotted
 from tritonport.source.walk import assigned_names, replaced, walk
@@ -39,7 +39,7 @@ def specialised(kernel: Kernel, assumed: Sequence[Assumed]) -> Kernel:
     chooser = _Chooser(kernel, {one.test: one.taken for one in assumed})
     node = kernel.node.visit(chooser)
     assert isinstance(node, cst.FunctionDef)
-    return replace(kernel, node=node)
+    return replace(kernel, node=node, origins={**kernel.origins, **chooser.made})
 
 
 def without_loads(kernel: Kernel, operands: Sequence[Access], triton: str) -> tuple[Assumed, ...]:
@@ -287,9 +287,14 @@ class _Chooser(cst.CSTTransformer):
         self.chosen = {id(one): taken[_text(kernel, one)] for one in chosen}
         self.lines = {id(line) for line in _lines_with(kernel, chosen)}
         self.chained = _chained(kernel.node)
+        self.made: dict[cst.Call, Origin] = {}
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
         return id(node) in self.lines
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        self.made[updated_node] = Origin(original_node)
+        return updated_node
 
     def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
         taken = self.chosen.get(id(original_node))

@@ -102,7 +102,7 @@ class BodyWriter(CopyingWriter):
         if tile.lying is not None and tile.choice is not None:
             text = " else ".join((f"{tile.lying.orders[0]} if {tile.choice.test}", tile.lying.orders[1]))
         else:
-            text = f"[0, 1] if {self.use.helpers['unit']}({tile.box.unit[0]}) else [1, 0]"
+            text = f"[0, 1] if {self.use.helpers['unit']}({tile.box.unit[len(tile.box.inner) - 2]}) else [1, 0]"
         if text in self.orders:
             return self.orders[text]
         for node in walk(self.plan.form.node.body):
@@ -279,7 +279,8 @@ class BodyWriter(CopyingWriter):
         if not loops:
             lines.append(f"mbarrier.invalidate({one.room.ready})")
         tile, view, operand = one.tile, self._view(one), one.tile.operand
-        result = operand.result
+        # Tensor cores read one matrix where it lies; several are read in registers.
+        result = operand.result if one.order is None or len(tile.box.inner) == 2 else None
         if result is not None and operand.several is not None:
             indices, layouts = operand.several
             alike = f"{self.use.helpers['read_alike']}({one.room.descriptor}.dtype, {indices}, {layouts})"
@@ -312,9 +313,10 @@ class BodyWriter(CopyingWriter):
         """The tile in shared memory with the shape that the kernel knows."""
         tile = one.tile
         if one.order is not None:
-            sizes = ", ".join(f"{one.room.descriptor}.block_shape[{place}]" for place in (-2, -1))
+            rank = len(tile.box.inner)
+            sizes = ", ".join(f"{one.room.descriptor}.block_shape[{place}]" for place in range(-rank, 0))
             view = f"{one.room.smem}.reshape([{sizes}])" if tile.box.outer else one.room.smem
-            view = f"{self.use.helpers['in_order']}({view}, {one.order})"
+            view = f"{self.use.helpers['in_order' if rank == 2 else 'matrices_in_order']}({view}, {one.order})"
             return view if tile.turned is None else f"{view}.permute((1, 0))"
         assert tile.order is not None
         view = one.room.smem

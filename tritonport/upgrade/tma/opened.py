@@ -15,8 +15,8 @@ import libcst as cst
 from tritonport.analysis.effects import LOADS, effects_in
 from tritonport.convert.names import Names
 from tritonport.convert.snippets import available
-from tritonport.source.kernel import Kernel
-from tritonport.source.walk import assigned_names, replaced, walk
+from tritonport.source.kernel import Kernel, Origin
+from tritonport.source.walk import assigned_names, calls_in, replaced, walk
 from tritonport.upgrade.slices import names_of
 from tritonport.upgrade.tma.assume import Assumed, specialised
 from tritonport.upgrade.tma.returns import Returns, Way, opens
@@ -38,7 +38,7 @@ def opened(kernel: Kernel) -> tuple[Kernel, tuple[Way, ...], frozenset[str]]:
     body = opener.block(kernel.node.body, _DEPTH)
     if not opener.functions:
         return kernel, (), frozenset()
-    form = replace(kernel, node=kernel.node.with_changes(body=body))
+    form = replace(kernel, node=kernel.node.with_changes(body=body), origins={**kernel.origins, **opener.origins})
     form = specialised(form, _settled(form))
     return form, tuple(opener.open_ways), frozenset(opener.functions)
 
@@ -65,6 +65,7 @@ class _Opener:
         self.constexprs = {one.name for one in kernel.parameters if one.constexpr}
         self.functions: set[str] = set()
         self.open_ways: list[Way] = []
+        self.origins: dict[cst.Call, Origin] = {}
 
     def block(self, body: cst.BaseSuite, depth: int) -> cst.BaseSuite:
         """A block with the calls in it opened."""
@@ -143,10 +144,16 @@ class _Opener:
         self.own |= {one.value for one in meanings.values() if isinstance(one, cst.Name)}
         body = _renamed(callee.node.body, meanings)
         assert isinstance(body, cst.IndentedBlock)
+        # An argument that stands in the place of a parameter has no call in it.
+        was = small.value if isinstance(small, (cst.Assign, cst.Expr)) else None
+        assert isinstance(was, cst.Call)
+        for node, origin in zip(calls_in(body), calls_in(callee.node.body), strict=True):
+            self.origins[node] = Origin(origin, callee, was)
         lines = list(body.body)[1 if callee.node.get_docstring() is not None else 0 :]
         returns = Returns(line, small, self.constexprs, self.kernel.module.tree)
         made += returns.replaced([one for one in lines if isinstance(one, cst.BaseStatement)])
         self.open_ways += returns.open_ways
+        self.origins |= {call: Origin(was) for call, was in returns.again.items()}
         if made and hasattr(made[0], "leading_lines"):
             made[0] = made[0].with_changes(leading_lines=line.leading_lines)
         return made

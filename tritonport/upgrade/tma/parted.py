@@ -15,8 +15,8 @@ import libcst as cst
 from tritonport.analysis.access import Access, Opaque
 from tritonport.analysis.access.forms import Value
 from tritonport.analysis.access.reader import Reader
-from tritonport.source.kernel import Kernel
-from tritonport.source.walk import assigned_names, replaced, walk
+from tritonport.source.kernel import Kernel, Origin
+from tritonport.source.walk import assigned_names, calls_in, replaced, walk
 from tritonport.upgrade.dots import called
 from tritonport.upgrade.legality import considered
 from tritonport.upgrade.slices import names_of
@@ -181,7 +181,9 @@ def parted(kernel: Kernel, tests: Mapping[int, Forms]) -> tuple[Kernel, dict[int
     node = kernel.node.visit(parter)
     assert isinstance(node, cst.FunctionDef)
     # What is visited is made anew where something in it changes: the calls are those of the new kernel.
-    return replace(kernel, node=node), parter.made
+    was = {id(call): call for call in calls_in(kernel.node.body)}
+    origins = {call: Origin(was[key]) for key, calls in parter.made.items() for call in calls}
+    return replace(kernel, node=node, origins={**kernel.origins, **origins}), parter.made
 
 
 def both_planned(made: Mapping[int, tuple[cst.Call, cst.Call]], planned: Collection[int]) -> set[int]:

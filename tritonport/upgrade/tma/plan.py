@@ -60,12 +60,9 @@ def _with_parted(module: SourceModule, plan: KernelPlan, triton: str) -> KernelP
         other = _planned(module, form, triton, ())
         kept = both_planned(made, {id(tile.access.node) for tile in (*other.loads, *other.stores)})
         if kept == tests.keys():
-            more = len(other.loads) >= len(plan.loads) and len(other.stores) >= len(plan.stores)
-            return (
-                _because(replace(other, kernel=plan.kernel, assumed=plan.assumed, only=plan.only), why)
-                if more
-                else plan
-            )
+            if len(other.loads) < len(plan.loads) or len(other.stores) < len(plan.stores):
+                return plan
+            return _because(replace(other, kernel=plan.kernel, assumed=plan.assumed, only=plan.only), why)
         for key in tests.keys() - kept:
             calls = {id(call) for call in made.get(key, ())}
             why.update((key, one.reason) for one in other.refused if id(one.access.node) in calls)

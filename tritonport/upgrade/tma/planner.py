@@ -170,7 +170,9 @@ class Planner:
             turned = turned_first(access, self.kernel.node, self.switches.decided)
             operand = operand if turned is None else turned.operand
         beside = None
-        if operand.result is None and access.kind == "load" and not access.branch and loads == 1:
+        read_alone = operand.result is None and access.kind == "load" and not access.branch and loads == 1
+        # Of several matrices in either order none is read where it lies.
+        if read_alone and (order is not None or len(box.inner) == 2):
             beside = read_beside(access, self.kernel.node)
         inside = self.switches.inside.get(key, ()) if access.branch and access.loops else ()
         turns = bool(access.loops) and access.branch and key not in self.switches.steady
@@ -319,7 +321,8 @@ class Planner:
 
     def _order(self, box: Box) -> tuple[int, ...] | None:
         places = tuple(range(len(box.inner)))
-        if len(box.unit) > 1 and len(places) == 2 and not box.outer and not self._unspecialised(box):
+        # The two orders of a matrix, or of each of several.
+        if set(places[-2:]) <= box.unit.keys() and len(places) in (2, 3) and not self._unspecialised(box):
             return None
         last = max(box.unit)
         return (*(place for place in places if place != last), last)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
-from tritonport.source.walk import walk
+from tritonport.source.walk import calls_in, walk
 from tritonport.upgrade.slices import names_of
 
 Way = tuple[tuple[str, int], ...]
@@ -31,6 +31,7 @@ class Returns:
     Attributes:
         open_ways: the ways to `if`s that chose between returns by what is no compile-time value, and to branches that
             return in some cases.
+        again: of statements that stand in two branches the calls in the second, and what they are in the first.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Returns:
     ) -> None:
         self.line, self.small, self.constexprs, self.module = line, small, constexprs, module
         self.open_ways: list[Way] = []
+        self.again: dict[cst.Call, cst.Call] = {}
 
     def replaced(self, lines: Sequence[cst.BaseStatement], way: Way = ()) -> list[cst.BaseStatement]:
         """The statements of a block, for a body that `opens`, without its returns."""
@@ -63,10 +65,15 @@ class Returns:
             if _returns(lines) and not any(map(_ends, branches)):
                 # What follows the `if` stands in both of its branches then.
                 self.open_ways.append((*way, (test, branch)))
-            whole = lines if _ends(lines) else [*lines, *(one.deep_clone() if branch else one for one in rest)]
+            whole = lines if _ends(lines) else [*lines, *(self._again(one) if branch else one for one in rest)]
             found.append(self.replaced(whole, (*way, (test, branch))))
         body, orelse = (cst.IndentedBlock(lines or [_PASS]) for lines in found)
         return node.with_changes(body=body, orelse=cst.Else(orelse) if found[1] else None)
+
+    def _again(self, line: cst.BaseStatement) -> cst.BaseStatement:
+        clone = line.deep_clone()
+        self.again.update(zip(calls_in(clone), calls_in(line), strict=True))
+        return clone
 
     def _assigned(self, line: cst.BaseStatement) -> list[cst.BaseStatement]:
         assert isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Return)

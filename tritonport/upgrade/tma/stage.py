@@ -28,6 +28,7 @@ EMITTED = (
     "launch_heuristics",
     "left_layout",
     "load_tile",
+    "matrices_in_order",
     "of_type",
     "read_alike",
     "store_tile",

@@ -53,7 +53,7 @@ class Tile:
     Attributes:
         coordinates: per side of the box, as source text of the kernel.
         order: the dimensions of the tile as the descriptor has them, the contiguous one last; None where the strides of
-            a launch decide between the two orders of a matrix.
+            a launch decide between the two orders of a matrix, of the last two dimensions.
         operand: how dots read a loaded tile.
         choice: the `if` whose two branches both load the tile, with other masks: it is copied once, before the `if`.
         switches: the `if`s on compile-time values that it stands under; a launch that goes another way needs no
@@ -120,6 +120,16 @@ class KernelPlan:
     opened: frozenset[str] = frozenset()
     inside: tuple[Refused, ...] = ()
     apart: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    @property
+    def copied(self) -> list[Access]:
+        """The accesses that become copies; of a tile that two branches load, both."""
+        found: list[Access] = []
+        for tile in (*self.loads, *self.stores):
+            found.append(tile.access)
+            found += [tile.choice.other] if tile.choice is not None else []
+            found += [one.access for one in tile.lying.tiles] if tile.lying is not None else []
+        return found
 
     @property
     def whole(self) -> bool:
