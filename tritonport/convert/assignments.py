@@ -119,10 +119,10 @@ class AssignmentWriter(VariableWriter):
         web = self.web(name)
         if web is None or not web.is_tensor:
             return []
-        have = tensor_layouts(frame.targets[name].value if name in frame.targets else None for frame in self.frames)
+        values = [frame.targets[name].value if name in frame.targets else None for frame in self.frames]
         written: list[cst.BaseSmallStatement] = []
         if web.expensive:
-            converted = self.coerce(cst.Name(name.value), have, web.bound)
+            converted = self.coerce(cst.Name(name.value), tensor_layouts(values), web.bound, values)
             if not isinstance(converted, cst.Name):
                 written.append(assignment(name.value, converted))
         return written + self.conversions(name, web)
@@ -159,7 +159,7 @@ class AssignmentWriter(VariableWriter):
                 continue
             operator = _BINARY_OF[AUGMENTED[type(small.operator)]]
             combined: cst.BaseExpression = cst.BinaryOperation(left, operator(), operand(right))
-            combined = self.stored(web, self.coerce(combined, result, want))
+            combined = self.stored(web, self.coerce(combined, result, want, values))
             written.append(assignment(name, combined))
         return written + self.conversions(target, web)
 

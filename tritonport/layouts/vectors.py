@@ -107,16 +107,29 @@ def _is_vector(operand: Value) -> bool:
     return operand.is_tensor and operand.rank == 1 and not may_be_number(operand)
 
 
-def may_be_number(value: Value, seen: set[int] | None = None) -> bool:
-    """Whether compile-time flags decide if a value is a vector: a number has no layout to convert it to."""
-    seen = set() if seen is None else seen
-    if id(value) in seen or not value.is_tensor:
+_TILES = frozenset({"broadcast", "dot", "expand", "permute", "reduce", "reshape", "splat"})
+"""What gives a tile of whatever it is given, or is never given a number."""
+
+
+def may_be_number(value: Value, known: dict[int, bool] | None = None) -> bool:
+    """Whether compile-time flags decide if a value is a vector or a tile, or what is computed from a number alone is:
+    that has no layout to convert it to; `known`: of values on the way, what was found."""
+    known = {} if known is None else known
+    if not value.is_tensor:
         return False
-    seen.add(id(value))
+    if id(value) not in known:
+        known[id(value)] = False  # for what a loop computes from itself
+        known[id(value)] = _may_be_number(value, known)
+    return known[id(value)]
+
+
+def _may_be_number(value: Value, known: dict[int, bool]) -> bool:
     tensors = [operand.value for operand in value.operands if operand.value.is_tensor]
     if value.partial or value.op in ("phi", "parameter"):
-        return value.partial or any(may_be_number(one, seen) for one in tensors)
-    return value.arithmetic and bool(tensors) and all(may_be_number(one, seen) for one in tensors)
+        return value.partial or any(may_be_number(one, known) for one in tensors)
+    if value.op == "select" and len(tensors) < len(value.operands):
+        return True  # one of two values, of which the other is a number
+    return value.op not in _TILES and bool(tensors) and all(may_be_number(one, known) for one in tensors)
 
 
 def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:
