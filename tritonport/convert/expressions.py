@@ -349,7 +349,7 @@ class ExpressionWriter(FunctionFacts, ABC):
     def converted(self, node: cst.BaseExpression, want: Want, values: Iterable[Value | None]) -> cst.BaseExpression:
         """A tile in another layout. Where a flag decides whether it is a number, it may have none."""
         layout = cst.parse_expression(self.layout_text(want))
-        if any(value is not None and may_be_number(value) for value in values):
+        if any(value is not None and may_be_number(value, computed=True) for value in values):
             return self.module.snippet_call("in_layout", [cst.Arg(node), cst.Arg(layout)])
         return self.module.gl_call("convert_layout", [node, layout])
 

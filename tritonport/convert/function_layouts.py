@@ -111,7 +111,9 @@ class HelperLayouts:
         for parameter in self.kernel.parameters:
             values = [frame.parameters[parameter.name].value for frame in self.frames]
             # None, which a call may pass in place of a tensor, has no layout, and neither has a number.
-            absent = may_be_none(self.kernel, parameter.name) or any(may_be_number(value) for value in values)
+            absent = may_be_none(self.kernel, parameter.name) or any(
+                may_be_number(value, computed=True) for value in values
+            )
             if parameter.name in self.shared or absent:
                 continue
             have = [normal(value.term) if value.is_tensor and value.focus is not None else None for value in values]
