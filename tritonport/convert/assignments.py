@@ -144,10 +144,12 @@ class AssignmentWriter(VariableWriter):
         for want, name in self.copies(target):
             focus = self.focus(values, want)
             if isinstance(small.operator, cst.AddAssign):
-                with self.adding(small, web):
+                with self.adding(small, web) as adds:
                     combined_dot = self.added_dot(values, target, small.value, focus)
                 if combined_dot is not None:
-                    written.append(assignment(name, self.coerce(combined_dot, result_of(values, focus), want)))
+                    combined_dot = self.coerce(combined_dot, result_of(values, focus), want)
+                    # A dot of another layout than the sum's does not add to it where it stands.
+                    written.append(assignment(name, combined_dot if adds else self.stored(web, combined_dot)))
                     continue
             with self.writing(web, name):
                 left = self.operand(target, values, focus)
