@@ -117,6 +117,49 @@ def less(x, shift):
     return x - shift
 """,
     ),
+    "what is computed of a tile that may be a number": (
+        "x_ptr, none_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+if none_ptr is None:
+    shift = tl.load(x_ptr + 3)
+else:
+    shift = tl.load(none_ptr + i[:, None] * BN + j[None, :])
+x = tl.load(x_ptr + i[:, None] + j[None, :] * BM)
+twice, half = parts(shift)
+x = less(x, shift) - twice + half
+tl.store(out_ptr + i[:, None] + j[None, :] * BM, x)
+""",
+        """
+@triton.jit
+def parts(x):
+    return x * 2, x / 2
+
+@triton.jit
+def less(x, shift):
+    y = tl.exp(-tl.abs(shift))
+    y -= shift * shift
+    return x - tl.where(x > 0, y, -shift) * (shift if y.dtype == tl.float32 else 0.5)
+""",
+    ),
+    "a helper whose first tile may be a number": (
+        "x_ptr, none_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr",
+        """
+i, j = tl.arange(0, BM), tl.arange(0, BN)
+tile = i[:, None] * BN + j[None, :]
+if none_ptr is None:
+    shift = tl.load(x_ptr + 3)
+else:
+    shift = tl.load(none_ptr + tile)
+x = above(shift, tl.load(x_ptr + tile), tl.load(x_ptr + i[:, None] + j[None, :] * BM))
+tl.store(out_ptr + tile, x)
+""",
+        """
+@triton.jit
+def above(low, x, y):
+    return tl.maximum(tl.exp(low) * x, y)
+""",
+    ),
     "a helper that gives back a tuple, in a loop": (
         "x_ptr, out_ptr, steps, BM: tl.constexpr, BN: tl.constexpr",
         """

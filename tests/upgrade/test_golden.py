@@ -27,11 +27,52 @@ def test_the_tiled_loops_have_a_golden() -> None:
         assert found >= {"attention", "block_pointer_matmul", "matmul", "persistent_matmul"} | more, stage
 
 
-@pytest.mark.parametrize("function", ["in_place_or", "left_layout", "start_store"])
+FEW = {
+    # What few kernels need: the fixture, the stage and how often its port calls the function.
+    "in_place_or": ("gated_delta", "mma", 2),
+    "left_layout": ("gated_delta", "mma", 1),
+    "start_store": ("gated_delta", "mma", 2),
+    "in_layout": ("delta_backward", "mma", 1),
+    "landed_as_is": ("retention", "mma", 1),
+}
+
+
+@pytest.mark.parametrize("function", FEW)
 def test_a_fixture_calls_what_few_kernels_need(function: str) -> None:
     """The sanitizers run what the fixtures have."""
-    text = (ROOT / "fixtures/gated_delta/expected/mma.py").read_text(encoding="utf-8")
-    assert text.count(f"{function}(") > text.count(f"def {function}(") == 1
+    fixture, stage, calls = FEW[function]
+    text = (ROOT / f"fixtures/{fixture}/expected/{stage}.py").read_text(encoding="utf-8")
+    assert (text.count(f" {function}("), text.count(f"def {function}(")) == (calls + 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "stage", "lines"),
+    [
+        # A store of one iteration of a loop around it, and a load that a store writes over.
+        ("delta_backward", "tma", ["if start_k == 0:", "store_tile(grad_v_desc,"]),
+        ("delta_backward", "tma", ["tma.async_load(earlier_desc,", "store_tile(grad_k_desc,"]),
+        # Loops that store to columns of their own, and a store beside a descriptor of the other branch.
+        (
+            "retention",
+            "tma",
+            ["range(first, min(", "store_tile(scores_desc,", "-BLOCK_N):", "store_tile(scores_desc_2,"],
+        ),
+        ("retention", "tma", ["if DESCRIBED:", "tma_store(out_desc,", "else:", "store_tile(out_desc_2,"]),
+        # What a statement computes beside its load is of its own iteration.
+        (
+            "retention",
+            "async-copy",
+            ["keys_k = start_n +", "k = k_ring.index(slot).load(k_layout) * gl.exp2((first - keys_k)"],
+        ),
+    ],
+)
+def test_a_fixture_holds_what_few_kernels_have(fixture: str, stage: str, lines: list[str]) -> None:
+    text = (ROOT / f"fixtures/{fixture}/expected/{stage}.py").read_text(encoding="utf-8")
+    kernel = text[text.rindex("_tiles(", 0, text.index("@launch_heuristics(")) if stage == "tma" else 0 :]
+    place = 0
+    for line in lines:
+        place = kernel.find(line, place)
+        assert place >= 0, line
 
 
 CASES = [

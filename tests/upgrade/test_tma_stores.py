@@ -8,7 +8,10 @@ pytest.importorskip("triton", reason="upgraded kernels are run with Triton")
 
 import torch
 
+from tests.conversions import conversion
+from tests.convert.kernels import VERSION
 from tests.upgrade.test_tma import run, upgraded
+from tritonport.convert import ConvertOptions
 
 HEAD = """
 import torch
@@ -233,6 +236,20 @@ def test_a_sum_that_each_task_takes_up_is_copied(rows: int, tmp_path: Path) -> N
     before = torch.arange(0, got.numel(), dtype=torch.float32).reshape(got.shape)
     torch.testing.assert_close(got, before + a.float() @ b.float(), rtol=0, atol=0)
     assert all(made) and "c_desc" in upgraded(OVER).text
+
+
+def test_of_what_a_loop_writes_the_copies_stay_and_others_run_ahead(tmp_path: Path) -> None:
+    options = ConvertOptions(triton=VERSION, target="sm_90", stage="multibuffer")
+    found = conversion(OVER, options)
+    assert [one.message.partition(": ")[2] for one in found.diagnostics] == ["its loop writes to c_desc_2"]
+    tiles = found.text.partition("def tasks_kernel_tiles(")[2].partition("\n@")[0]
+    assert "a_ring.index(slot)" in tiles and "b_ring.index(slot)" in tiles and "c_ring" not in tiles
+    torch.manual_seed(0)
+    a, b = numbers(3, 104, 16), numbers(16, 16)
+    got, made = run(found.text, tmp_path, a=a, b=b)
+    before = torch.arange(0, got.numel(), dtype=torch.float32).reshape(got.shape)
+    torch.testing.assert_close(got, before + a.float() @ b.float(), rtol=0, atol=0)
+    assert all(made)
 
 
 MEETING = {

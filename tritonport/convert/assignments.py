@@ -119,10 +119,10 @@ class AssignmentWriter(VariableWriter):
         web = self.web(name)
         if web is None or not web.is_tensor:
             return []
-        have = tensor_layouts(frame.targets[name].value if name in frame.targets else None for frame in self.frames)
+        values = [frame.targets[name].value if name in frame.targets else None for frame in self.frames]
         written: list[cst.BaseSmallStatement] = []
         if web.expensive:
-            converted = self.coerce(cst.Name(name.value), have, web.bound)
+            converted = self.coerce(cst.Name(name.value), tensor_layouts(values), web.bound, values)
             if not isinstance(converted, cst.Name):
                 written.append(assignment(name.value, converted))
         return written + self.conversions(name, web)
@@ -144,10 +144,12 @@ class AssignmentWriter(VariableWriter):
         for want, name in self.copies(target):
             focus = self.focus(values, want)
             if isinstance(small.operator, cst.AddAssign):
-                with self.adding(small, web):
+                with self.adding(small, web) as adds:
                     combined_dot = self.added_dot(values, target, small.value, focus)
                 if combined_dot is not None:
-                    written.append(assignment(name, self.coerce(combined_dot, result_of(values, focus), want)))
+                    combined_dot = self.coerce(combined_dot, result_of(values, focus), want)
+                    # A dot of another layout than the sum's does not add to it where it stands.
+                    written.append(assignment(name, combined_dot if adds else self.stored(web, combined_dot)))
                     continue
             with self.writing(web, name):
                 left = self.operand(target, values, focus)
@@ -159,7 +161,7 @@ class AssignmentWriter(VariableWriter):
                 continue
             operator = _BINARY_OF[AUGMENTED[type(small.operator)]]
             combined: cst.BaseExpression = cst.BinaryOperation(left, operator(), operand(right))
-            combined = self.stored(web, self.coerce(combined, result, want))
+            combined = self.stored(web, self.coerce(combined, result, want, values))
             written.append(assignment(name, combined))
         return written + self.conversions(target, web)
 

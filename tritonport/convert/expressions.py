@@ -114,7 +114,7 @@ class ExpressionWriter(FunctionFacts, ABC):
         written = self._operator(node, values, focus)
         if focus is None:
             return written
-        return self.coerce(written, result_of(values, focus), want)
+        return self.coerce(written, result_of(values, focus), want, values)
 
     def _operator(self, node: cst.BaseExpression, values: list[Value | None], focus: Want | None) -> cst.BaseExpression:
         if isinstance(node, cst.BinaryOperation):
@@ -338,17 +338,18 @@ class ExpressionWriter(FunctionFacts, ABC):
     def coerce(
         self, node: cst.BaseExpression, have: Want, want: Want | None, values: Iterable[Value | None] = ()
     ) -> cst.BaseExpression:
-        """Convert to the layout that is wanted, where it is not the one the value has.
-
-        `values`: what it is in each frame; where a flag decides whether it is a number, it may have no layout.
-        """
+        """Convert to the layout that is wanted, where it is not the one the value has; `values`: what that may be."""
         if want is None or same_want(have, want):
             return node
         node = (
             node.with_changes(lpar=[], rpar=[]) if hasattr(node, "lpar") and not isinstance(node, cst.Tuple) else node
         )
+        return self.converted(node, want, values)
+
+    def converted(self, node: cst.BaseExpression, want: Want, values: Iterable[Value | None]) -> cst.BaseExpression:
+        """A tile in another layout. Where a flag decides whether it is a number, it may have none."""
         layout = cst.parse_expression(self.layout_text(want))
-        if any(value is not None and may_be_number(value) for value in values):
+        if any(value is not None and may_be_number(value, computed=True) for value in values):
             return self.module.snippet_call("in_layout", [cst.Arg(node), cst.Arg(layout)])
         return self.module.gl_call("convert_layout", [node, layout])
 

@@ -13,6 +13,7 @@ from tritonport.convert.names import Names, name_layouts, name_made, stem
 from tritonport.convert.optional import may_be_none
 from tritonport.convert.wants import Want
 from tritonport.layouts.solver import frames_of
+from tritonport.layouts.vectors import may_be_number
 from tritonport.source.kernel import Kernel
 
 
@@ -108,13 +109,14 @@ class HelperLayouts:
     def _parameter_layout(self, terms: list[Term | None]) -> str | None:
         """`x.type.layout` where a tensor argument has that very layout."""
         for parameter in self.kernel.parameters:
-            # None, which a call may pass in place of a tensor, has no layout.
-            if parameter.name in self.shared or may_be_none(self.kernel, parameter.name):
+            values = [frame.parameters[parameter.name].value for frame in self.frames]
+            # None, which a call may pass in place of a tensor, has no layout, and neither has a number.
+            absent = may_be_none(self.kernel, parameter.name) or any(
+                may_be_number(value, computed=True) for value in values
+            )
+            if parameter.name in self.shared or absent:
                 continue
-            have = []
-            for frame in self.frames:
-                value = frame.parameters[parameter.name].value
-                have.append(normal(value.term) if value.is_tensor and value.focus is not None else None)
+            have = [normal(value.term) if value.is_tensor and value.focus is not None else None for value in values]
             if all(term is None or term == other for term, other in zip(terms, have, strict=True)) and any(have):
                 return parameter.name
         return None

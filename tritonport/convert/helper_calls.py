@@ -48,8 +48,9 @@ def helper_call(writer: AssignmentWriter, node: cst.Call, want: Want | None) -> 
     result = writer.first(node)
     if result is None or not result.is_tensor:
         return call
-    have: Want = tuple(found.term if found is not None else None for found in writer.values(node))
-    return writer.coerce(call, have, want)
+    values = writer.values(node)
+    have: Want = tuple(found.term if found is not None else None for found in values)
+    return writer.coerce(call, have, want, values)
 
 
 def _by_parameter(node: cst.Call, names: Sequence[str]) -> Iterator[tuple[str | None, cst.Arg]]:

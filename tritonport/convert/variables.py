@@ -235,10 +235,7 @@ class VariableWriter(AccumulatorWriter):
         for want, name in web.copies.values():
             if name in given:
                 continue
-            value = self.module.gl_call(
-                "convert_layout", [cst.Name(target.value), cst.parse_expression(self.layout_text(want))]
-            )
-            written.append(assignment(name, value))
+            written.append(assignment(name, self.converted(cst.Name(target.value), want, web.values)))
         if web.staged:
             written.append(self.in_shared_memory(target.value, web))
         return written

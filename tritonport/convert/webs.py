@@ -13,7 +13,7 @@ import libcst as cst
 
 from tritonport.analysis.frame import Definition, Frame
 from tritonport.analysis.terms import Term
-from tritonport.analysis.values import Kind
+from tritonport.analysis.values import Kind, Value
 from tritonport.convert.wants import Want, key, same_want
 from tritonport.source.walk import walk
 
@@ -31,6 +31,11 @@ class Web:
     @property
     def is_tensor(self) -> bool:
         return any(definition.value.is_tensor for frame in self.definitions for definition in frame)
+
+    @property
+    def values(self) -> list[Value]:
+        """What the variable may be."""
+        return [definition.value for frame in self.definitions for definition in frame]
 
     @property
     def expensive(self) -> bool:

@@ -107,16 +107,36 @@ def _is_vector(operand: Value) -> bool:
     return operand.is_tensor and operand.rank == 1 and not may_be_number(operand)
 
 
-def may_be_number(value: Value, seen: set[int] | None = None) -> bool:
-    """Whether compile-time flags decide if a value is a vector: a number has no layout to convert it to."""
-    seen = set() if seen is None else seen
-    if id(value) in seen or not value.is_tensor:
+_TILES = frozenset({"broadcast", "dot", "permute", "reduce", "reshape"})
+"""What is never given a number, or gives a tile all the same."""
+
+
+def may_be_number(value: Value, computed: bool = False, known: dict[int, bool] | None = None) -> bool:
+    """Whether compile-time flags decide if a value is a vector or a tile: a number has no layout to convert it to.
+
+    Args:
+        computed: whether what costs something to compute from such a value is asked about too.
+        known: of values on the way, what was found.
+    """
+    known = {} if known is None else known
+    if not value.is_tensor:
         return False
-    seen.add(id(value))
-    tensors = [operand.value for operand in value.operands if operand.value.is_tensor]
+    if id(value) not in known:
+        known[id(value)] = False  # for what a loop computes from itself
+        known[id(value)] = _may_be_number(value, computed, known)
+    return known[id(value)]
+
+
+def _may_be_number(value: Value, computed: bool, known: dict[int, bool]) -> bool:
+    found = (may_be_number(operand.value, computed, known) for operand in value.operands if operand.value.is_tensor)
     if value.partial or value.op in ("phi", "parameter"):
-        return value.partial or any(may_be_number(one, seen) for one in tensors)
-    return value.arithmetic and bool(tensors) and all(may_be_number(one, seen) for one in tensors)
+        return value.partial or any(found)
+    tensors = [operand for operand in value.operands if operand.value.is_tensor]
+    if not value.arithmetic and (not computed or value.op in _TILES):
+        return False
+    if value.op == "select" and len(tensors) < len(value.operands):
+        return True  # one of two values, of which the other is a number
+    return bool(tensors) and all(found)
 
 
 def keep_apart(value: Value, sliced: Iterable[Term]) -> bool:

@@ -105,6 +105,18 @@ class Mask:
     flags: tuple[str, ...] = ()
 
 
+def masks_alike(one: Mask | None, other: Mask | None) -> bool:
+    """Whether two masks ask the same of elements, whatever the layouts are that the file says them in."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(mask: Mask | None) -> Mask | None:
+    if mask is None:
+        return None
+    forms = [(one, replace(one.form, layout=None), replace(one.bound, layout=None)) for one in mask.conditions]
+    return replace(mask, conditions=tuple(replace(one, form=form, bound=bound) for one, form, bound in forms))
+
+
 NOTHING = Form(dims.symbol("None"))
 TRUE = Form(dims.symbol("True"))
 """`None` and `True` in the place of a mask: every element is read."""

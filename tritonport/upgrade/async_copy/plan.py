@@ -18,7 +18,8 @@ from tritonport.upgrade.async_copy.runs import Runs, runs_of
 from tritonport.upgrade.async_copy.widened import Widened, widened_of
 from tritonport.upgrade.dots import Operand, called, operand_of
 from tritonport.upgrade.legality import COPY_STAYS, HINTS, LOOP_STAYS, Reason, Refused, considered, reasons
-from tritonport.upgrade.slices import NotSplit, Split, around, is_pure, names_of, split
+from tritonport.upgrade.liveness import live_behind
+from tritonport.upgrade.slices import NotSplit, Split, around, is_pure, split
 from tritonport.upgrade.tma.assume import pointing, reached
 
 ZEROS = ("none", "any", "0", "0.0")
@@ -225,7 +226,7 @@ def _split(kernel: Kernel, loop: Loop, body: Sequence[cst.BaseStatement], copies
     for copy in copies:
         # Elements that are not there have their value put in again.
         kept += [part for part in (copy.mask, copy.access.other) if copy.refill and part is not None]
-    found = split(body, loads, kept, _live_after(kernel, loop), loop.target)
+    found = split(body, loads, kept, live_behind(kernel.node, loop.node), loop.target)
     for place in found.ahead:
         for part in loads.get(place, [body[place]]):
             function = acting(kernel.module, part)
@@ -249,26 +250,6 @@ def _written_by_function(kernel: Kernel, loop: Loop, copies: Sequence[Copy]) -> 
         for base in sorted(given & {base for base in bases if base is not None}):
             return f"its loop gives {base} to {path}, which writes memory"
     return None
-
-
-def _live_after(kernel: Kernel, loop: Loop) -> set[str]:
-    """Names read behind a loop; in an outer loop also before it."""
-    outermost = loop.parents[0].node if loop.parents else None
-    found: set[str] = set()
-    seen = False
-    inside = {id(node) for node in walk(loop.node)}
-    for statement in walk(kernel.node.body):
-        if statement is loop.node:
-            seen = True
-        if id(statement) in inside or not isinstance(statement, cst.BaseSmallStatement):
-            if isinstance(statement, (cst.If, cst.While)) and id(statement) not in inside:
-                found |= names_of(statement.test)
-            elif isinstance(statement, cst.For) and id(statement) not in inside:
-                found |= names_of(statement.iter)
-            continue
-        if seen or outermost is not None:
-            found |= names_of(statement)
-    return found
 
 
 __all__ = ["Copy", "KernelPlan", "LoopPlan", "plan_kernel"]

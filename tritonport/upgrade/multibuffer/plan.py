@@ -173,9 +173,15 @@ class _Planner:
                 f"its tile is read in a way that may outlast the statement: {error.text}", [tiles[error.tile] or ""]
             ) from error
         self._check_uses(node, uses, tiles, groups)
-        problem = conflict(self.module, self.kernel, node, [_code(step.given["tensor_desc"]) for step in loads])
+        # What the loop writes keeps the tiles that are read from there, and no others.
+        read = [(step.barrier, _code(step.given["tensor_desc"])) for step in loads]
+        met = {
+            name: conflict(self.module, self.kernel, node, [one for own, one in read if own == name])
+            for name, _ in read
+        }
+        problem = next((one for one in met.values() if one is not None), None)
         if problem is not None:
-            raise _Refusal(problem)
+            raise _Refusal(problem, [name or "" for name, one in met.items() if one == problem])
         found = [self._barrier(name, group, uses, facts) for name, group in groups.items()]
         return RingLoop(loop, body, guards, tuple(found), self._split(loop, body, facts, found), upward)
 

@@ -15,19 +15,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tritonport.analysis.access import Access, Loop
-from tritonport.analysis.access.forms import ALWAYS, show, times
-from tritonport.analysis.access.indexed import quotient, term
+from tritonport.analysis.access.forms import ALWAYS, plus, show, times
+from tritonport.analysis.access.indexed import goes_down, quotient, term
 from tritonport.analysis.dims import Dim, symbol
 from tritonport.source.walk import assigned_names
 from tritonport.upgrade.tma.boxes import Box, Side
+from tritonport.upgrade.tma.signs import in_whole_steps
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """A side whose coordinate is a digit, times its block, plus what does not change; `digit`: as an expression."""
+    """A side whose coordinate is a digit, times a factor, plus what does not change; `digit`: as an expression."""
 
     side: Side
     digit: ast.expr
+    factor: Dim
 
 
 def by_digits(store: Access, box: Box) -> tuple[str, ...] | None:
@@ -86,7 +88,7 @@ def _digit(side: Side, store: Access, changing: Collection[str]) -> _Moved | Non
         return None
     indices = {one.target for one in store.loops}
     names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & set(changing)
-    return _Moved(side, node) if names <= indices and _divides_alone(node, indices) else None
+    return _Moved(side, node, factor) if names <= indices and _divides_alone(node, indices) else None
 
 
 def _divides_alone(node: ast.expr, indices: Collection[str]) -> bool:
@@ -117,17 +119,20 @@ def _room(sides: Sequence[_Moved | Side], store: Access) -> tuple[str, ...] | No
     for order in itertools.permutations(sides):
         asked: list[str] = []
         for wide, narrow in itertools.pairwise(order):
-            needed = _needed(narrow)
+            needed, whole = _needed(narrow, store)
             stride = _side(wide).stride
             if needed is None:
                 break
+            asked += whole
             if quotient(stride, needed) is None if len(needed.terms) == 1 else stride != needed:
-                if not (stride.atoms() | needed.atoms()) <= known:
+                # A stride that the extent is a multiple of is the smaller one.
+                smaller = len(stride.terms) == 1 and quotient(needed, stride) is not None
+                if smaller or not (stride.atoms() | needed.atoms()) <= known:
                     break
                 asked.append(f"{show(stride)} >= {show(needed)}")
         else:
             if best is None or len(asked) < len(best):
-                best = tuple(asked)
+                best = tuple(dict.fromkeys(asked))
     return best
 
 
@@ -135,18 +140,33 @@ def _side(one: _Moved | Side) -> Side:
     return one.side if isinstance(one, _Moved) else one
 
 
-def _needed(one: _Moved | Side) -> Dim | None:
-    """How many elements lie between the first of a side and the end of its last; None where nothing bounds it."""
-    side = _side(one)
+def _needed(one: _Moved | Side, store: Access) -> tuple[Dim | None, tuple[str, ...]]:
+    """How many elements lie between the first of a side and the end of its last, None where nothing bounds it; and what
+    is asked for that."""
+    side, asked = _side(one), tuple[str, ...]()
     ends = [extent.size for extent in side.extents if extent.when == ALWAYS]
     if not ends and isinstance(one, _Moved):
         node = one.digit
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             names = {part.id for part in ast.walk(node.right) if isinstance(part, ast.Name)}
             ends = [symbol(ast.unparse(node.right))] if names else []
+        elif (blocks := _blocks(one, store)) is not None:
+            ends, asked = [blocks[0]], blocks[1]
     if not ends and not isinstance(one, _Moved) and not side.coordinate.terms and side.size.isidentifier():
         ends = [symbol(side.size)]
-    return times(ends[0], side.stride) if ends else None
+    return (times(ends[0], side.stride) if ends else None), asked
+
+
+def _blocks(one: _Moved, store: Access) -> tuple[Dim, tuple[str, ...]] | None:
+    """How far the blocks of a loop that goes up reach from the first one, and what is asked for them to end there."""
+    loop = next((loop for loop in store.loops if loop.target == ast.unparse(one.digit)), None)
+    if loop is None or loop.first is None or loop.end is None or loop.stride is None or goes_down(loop):
+        return None
+    if show(times(one.factor, loop.stride)) != one.side.size:
+        return None
+    distance = plus(loop.end, loop.first, -1)
+    asked = in_whole_steps(distance, loop.stride, store, store.kernel)
+    return (times(one.factor, distance), asked) if asked is not None else None
 
 
 __all__ = ["by_digits", "changes"]

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 import libcst as cst
 
 from tritonport.analysis.access import Access, Form
+from tritonport.analysis.access.forms import masks_alike
 from tritonport.analysis.effects import ATOMICS, LOADS, WRITES, effects_in
 from tritonport.source.kernel import Kernel
 from tritonport.source.module import SourceModule
@@ -301,9 +302,8 @@ class Planner:
 
     def _written_over(self, access: Access, other: Access) -> bool:
         """Whether an access is a load of all elements that a store behind it writes over, and of no others."""
-        return (access.kind, other.kind, access.mask) == ("load", "store", other.mask) and self._read_first(
-            access, other
-        )
+        facing = (access.kind, other.kind) == ("load", "store") and masks_alike(access.mask, other.mask)
+        return facing and self._read_first(access, other)
 
     def _no_row_in_common(self, other: Access, access: Access) -> tuple[str, ...] | None:
         """What a launch is asked for two accesses of a program to have no row in common; None where locks may tell
