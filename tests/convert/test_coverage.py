@@ -17,6 +17,7 @@ from tests.convert.test_text import SCALARS
 from tests.upgrade.kernels import indexed, matmul
 from tests.upgrade.test_left_operands import KERNEL as SCALED
 from tests.upgrade.test_states import KERNEL as STATES
+from tests.upgrade.test_tma_batched import SMALL
 from tests.upgrade.test_tma_beside import KERNEL as BESIDE
 from tritonport.analysis.interpreter import Interpreter
 from tritonport.analysis.values import Refusal
@@ -120,9 +121,17 @@ def staged(target: str) -> list[str]:
     found = [conversion(text, options).text for text in (matmul(), indexed(), cached, cast)]
     if target != "sm_90":
         return found
-    # Tiles that are read twice, scaled for a left operand, stored several at once, and left unread by some iterations.
+    # Tiles that are read twice, scaled for a left operand, stored several at once, left unread by some iterations, and
+    # matrices of which a tile holds several.
     skipped = matmul().replace("acc += tl.dot(a, b)", "if k % 3 != 2:\n            acc += tl.dot(a, b)")
-    copied = ((cast, "tma"), (BESIDE, "tma"), (SCALED, "tma"), (STATES, "multibuffer"), (skipped, "tma"))
+    copied = (
+        (cast, "tma"),
+        (BESIDE, "tma"),
+        (SCALED, "tma"),
+        (STATES, "multibuffer"),
+        (skipped, "tma"),
+        (SMALL, "tma"),
+    )
     return [*found, *(conversion(text, replace(options, stage=stage)).text for text, stage in copied)]
 
 
