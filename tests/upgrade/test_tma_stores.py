@@ -274,3 +274,33 @@ def test_a_sum_that_is_read_behind_the_store_stays() -> None:
         "        tl.store(c_ptrs, tl.dot(a, b, c), mask=rows[:, None] < M)\n"
     )
     assert loads_of_c(OVER.replace(store, again))
+
+
+PEEKED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def peek(ptr, n):
+    return tl.load(ptr + n)
+
+
+@triton.jit
+def peeked_kernel(a_ptr, b_ptr, c_ptr, d_ptr, M, N, B: tl.constexpr):
+    rows, own = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    a = tl.load(a_ptr + rows[:, None] * B + own[None, :], mask=rows[:, None] < M, other=0.0)
+    for n in range(tl.cdiv(N, B)):
+        cols = n * B + tl.arange(0, B)
+        b = tl.load(b_ptr + own[:, None] * N + cols[None, :], mask=cols[None, :] < N, other=0.0)
+        c_ptrs = c_ptr + rows[:, None] * N + cols[None, :]
+        tl.store(c_ptrs, tl.dot(a, b), mask=(rows[:, None] < M) & (cols[None, :] < N))
+        tl.store(d_ptr + n, peek(c_ptr, n))
+"""
+
+
+def test_what_a_function_reads_in_the_loop_is_written_by_threads() -> None:
+    said = [one.message for one in upgraded(PEEKED).diagnostics if "to c_ptr" in one.message]
+    assert said == ["the store (to c_ptr) stays as it is: the kernel gives c_ptr to peek, which reads memory"]
+    other = upgraded(PEEKED.replace("peek(c_ptr, n)", "peek(a_ptr, n)"))
+    assert "c_desc" in other.text and not [one for one in other.diagnostics if "to c_ptr" in one.message]

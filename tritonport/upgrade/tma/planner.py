@@ -45,7 +45,8 @@ class Planner:
         self.together: set[int] = set()
         self.assigned = _assignments(kernel.node)
         self.alone = {id(node.value) for node in walk(kernel.node.body) if isinstance(node, cst.Assign)}
-        self.writers = _writers(kernel)
+        self.writers = _given_to(kernel, WRITES)
+        self.readers = _given_to(kernel, frozenset({LOADS}))
         self.described = _described(kernel)
         self.regions: dict[tuple[int, int], tuple[str, ...] | None] = {}
         # Where programs take turns, a copy that nobody has seen to its end may come after the next one's load.
@@ -285,6 +286,10 @@ class Planner:
         for name, call, given in self.writers:
             if access.base in given and not self.switches.apart(call, access.node, self.locks):
                 return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which writes memory")
+        # Nothing awaits that a copy can be read, wherever the call stands: a loop may come back to it.
+        for name, call, given in self.readers if access.kind == "store" else ():
+            if access.base in given and not self.switches.apart(call, access.node, self.locks):
+                return Reason(NO_DESCRIPTOR, f"the kernel gives {access.base} to {name}, which reads memory")
         return None
 
     def _meets(self, other: Access) -> Reason:
@@ -357,14 +362,15 @@ def _branches(kernel: Kernel) -> tuple[_Branches, _Branches]:
     return found, parts
 
 
-def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
-    """The functions that a kernel calls and that write memory, with the names that their arguments may point to."""
+def _given_to(kernel: Kernel, effects: frozenset[str]) -> list[tuple[str, cst.Call, set[str]]]:
+    """The functions that a kernel calls and that do such things to memory, with the names that their arguments may
+    point to."""
     found = []
     names = partial(pointing, module=kernel.module)
     for call in walk(kernel.node.body):
         path = dotted(call.func) if isinstance(call, cst.Call) else None
         for meaning in kernel.module.lookup(path) if path is not None else ():
-            if meaning.kernel is not None and _writes(meaning.kernel):
+            if meaning.kernel is not None and _does(meaning.kernel, effects):
                 assert isinstance(call, cst.Call) and path is not None
                 found.append(
                     (path, call, {name for one in call.args for name in reached(one.value, kernel.node, names)})
@@ -372,8 +378,8 @@ def _writers(kernel: Kernel) -> list[tuple[str, cst.Call, set[str]]]:
     return found
 
 
-def _writes(function: Kernel) -> bool:
-    return bool(effects_in(function.module, function.node.body) & WRITES)
+def _does(function: Kernel, effects: frozenset[str]) -> bool:
+    return bool(effects_in(function.module, function.node.body) & effects)
 
 
 def _described(kernel: Kernel) -> list[tuple[cst.Call, set[str]]]:
